@@ -16,7 +16,7 @@ Relevance: TypeAlias = Callable[[str, list[Message]], list[float]]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of `brim.prepare`. Token figures are counted with the counter the bill names; shares are of the budget."""
+    """Settings of `brim.prepare`. Token figures come from the counter the bill names; shares are of the budget."""
 
     # The window and what is held back of it
     max_context_tokens: int | None = None
@@ -47,7 +47,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Passes
     cap_results: bool = False
     """Cap tool results of a foreign request on arrival, as brim's own tools do."""
-    cap_tokens: Mapping[str, int] = {"read": 8_000, "bash": 6_000, "grep": 4_000, "glob": 2_000, "": 6_000}
+    cap_tokens: Mapping[str, int] = msgspec.field(
+        default_factory=lambda: {"read": 8_000, "bash": 6_000, "grep": 4_000, "glob": 2_000, "": 6_000}
+    )
     """Cap of a tool result by tool name; "" is any other tool (A2)."""
     supersede: bool = True
     result_share: float = 0.5
@@ -94,7 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dialect: str | None = None
     """What the receiving API insists on: openai, openai-strict, anthropic, mistral, gemini, openai-responses."""
     can_recall: bool | None = None
-    """Something can fetch an original again (a recall tool, or the caller's own). None: judged by the tools of the request."""
+    """Something can fetch an original again (a recall tool, the caller's own). None: judged by the request's tools."""
 
     # The fast estimate of rows C2 and C7
     estimate: Literal["classes", "chars"] = "classes"
@@ -102,7 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def load_settings(values: Settings | Mapping[str, Any] | None) -> Settings:
-    """Settings from a mapping of their fields. Raises ConfigError that names the field, what was given and what is allowed."""
+    """Settings from a mapping of their fields. Raises ConfigError: the field, what was given and what is allowed."""
     if values is None:
         return Settings()
     if isinstance(values, Settings):
