@@ -1,6 +1,7 @@
 """Conversation values: messages, parts, turns, steps, hashes. Pure and immutable."""
 
 from brim.conversation.build import assistant, call, result, system, user
+from brim.conversation.hashing import HANDLE_LENGTH, chain, digest_of, handle_of, handle_of_text, range_handle
 from brim.conversation.messages import (
     Media,
     Message,
@@ -14,6 +15,7 @@ from brim.conversation.messages import (
 )
 
 __all__ = [
+    "HANDLE_LENGTH",
     "Media",
     "Message",
     "Opaque",
@@ -25,6 +27,11 @@ __all__ = [
     "ToolResult",
     "assistant",
     "call",
+    "chain",
+    "digest_of",
+    "handle_of",
+    "handle_of_text",
+    "range_handle",
     "result",
     "system",
     "user",

@@ -25,7 +25,7 @@ class Text(msgspec.Struct, frozen=True, tag="text"):
 
 
 class Media(msgspec.Struct, frozen=True, tag="media"):
-    """An image, document or audio: never counted as text. `data` is base64, a URL, a file id or plain text by `source`."""
+    """An image, document or audio, never counted as text. `data` is base64, a URL, a file id or plain text by `source`."""
 
     kind: Literal["image", "document", "audio"]
     media_type: str
@@ -61,7 +61,7 @@ class ToolResult(msgspec.Struct, frozen=True, tag="tool_result"):
 
 
 class Thinking(msgspec.Struct, frozen=True, tag="thinking"):
-    """Reasoning as the provider sent it. Resent as it came or removed whole; never altered, never shown to another API."""
+    """Reasoning as the provider sent it: resent as it came or removed whole, never altered, never shown to another API."""
 
     text: str
     signed: bool

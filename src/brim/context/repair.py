@@ -1,0 +1,199 @@
+"""Makes a history valid for the provider it goes to: every call answered once, nothing empty, roles in an order it takes.
+
+Pure: messages in, messages and what was done out. A valid history comes back as the same list. Repairs never throw
+text away: a result that lost its call is the only thing removed, and the plan records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from brim.context.plan import Repair
+from brim.conversation import Message, Part, Text, Thinking, ToolCall, ToolResult
+
+INTERRUPTED = "[interrupted: this call has no recorded result; whether it took effect is unknown]"
+NO_OUTPUT = "(no output)"
+EMPTY = "(empty message)"
+CONTINUES = "[the conversation continues]"
+
+NONEMPTY = frozenset({"anthropic", "gemini", "mistral"})
+"""Dialects that refuse empty content."""
+ALTERNATE = frozenset({"openai-strict"})
+"""Dialects whose template wants user and assistant in strict alternation, and one system message, first."""
+NO_USER_AFTER_TOOL = frozenset({"mistral"})
+
+
+def repair(messages: Sequence[Message], dialect: str) -> tuple[list[Message], tuple[Repair, ...]]:
+    """The history as the provider takes it, and what was changed. Places are indices into the list that comes out."""
+    done: list[Repair] = []
+    out = _pair(messages, done)
+    if dialect in NONEMPTY:
+        out = _fill_empty(out, done)
+    if dialect in ALTERNATE or dialect in NO_USER_AFTER_TOOL:
+        out = _order(out, dialect, done)
+    return out, tuple(done)
+
+
+def is_blank(message: Message) -> bool:
+    """The message has no content at all, or a text block with nothing but white space in it."""
+    parts = message.parts
+    if not parts:
+        return True
+    for part in parts:
+        if type(part) is Text:
+            if not part.text or part.text.isspace():
+                return True
+        elif type(part) is ToolResult and (not part.content or _blank(part)):
+            return True
+    return False
+
+
+def _blank(result: ToolResult) -> bool:
+    return all(type(part) is Text and not part.text.strip() for part in result.content)
+
+
+class _Step:
+    """The calls of the step being read: where each stands, and which wait for a result."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, str] = {}
+        self.answered: set[str] = set()
+        self.renamed: dict[str, list[str]] = {}
+
+
+def _pair(messages: Sequence[Message], done: list[Repair]) -> list[Message]:
+    """Each call gets exactly one result, right behind its step; results without a call go."""
+    out: list[Message] = []
+    step = _Step()
+    lost: dict[str, int] = {}  # call id -> place of the stand-in result given to it
+
+    def close() -> None:
+        for id in step.open:
+            lost[id] = len(out)
+            done.append(Repair(len(out), f"call {id} had no result: a stand-in says so"))
+            out.append(Message("tool", (ToolResult(id, (Text(INTERRUPTED),), None),), name=step.open[id] or None))
+        step.open = {}
+
+    for message in messages:
+        role = message.role
+        if role == "tool":
+            id = message.result.call_id
+            if step.renamed.get(id):
+                message = _answer_to(message, step.renamed[id].pop(0))
+                id = message.result.call_id
+            if id in step.open:
+                del step.open[id]
+                step.answered.add(id)
+                out.append(message)
+            elif id in lost:
+                done.append(Repair(lost[id], f"result of call {id} moved to its call"))
+                out[lost.pop(id)] = message
+            else:
+                again = "came twice" if id in step.answered else "has no call before it"
+                done.append(Repair(len(out), f"result of call {id} {again}: left out"))
+            continue
+        starts_step = role != "assistant" or message.api != "openai.responses" or (out and out[-1].role == "tool")
+        if step.open and starts_step:
+            close()
+        if role == "assistant":
+            if not out or out[-1].role != "assistant":
+                step = _Step()
+            if any(type(part) is ToolCall for part in message.parts):
+                message = _unique_calls(message, step, len(out), done)
+        out.append(message)
+    if step.open:
+        close()
+    return out if done else list(messages)
+
+
+def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair]) -> Message:
+    """Opens the message's calls; an exact duplicate is merged into one, another call under a used id gets an id of its own."""
+    parts: list[Part] = []
+    known: dict[str, ToolCall] = {}
+    changed = False
+    for part in message.parts:
+        if not isinstance(part, ToolCall):
+            parts.append(part)
+            continue
+        if part.id in known or part.id in step.open:
+            twin = known.get(part.id)
+            changed = True
+            if twin is not None and (twin.name, twin.arguments) == (part.name, part.arguments):
+                done.append(Repair(at, f"call {part.id} stood twice: merged into one"))
+                continue
+            fresh = f"{part.id}-{len(parts) + 1}"
+            done.append(Repair(at, f"a second call under the id {part.id}: renamed to {fresh}"))
+            step.renamed.setdefault(part.id, [part.id]).append(fresh)
+            part = msgspec.structs.replace(part, id=fresh)
+        known[part.id] = part
+        step.open[part.id] = part.name
+        parts.append(part)
+    return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message
+
+
+def _answer_to(message: Message, id: str) -> Message:
+    if message.result.call_id == id:
+        return message
+    result = msgspec.structs.replace(message.result, call_id=id)
+    return msgspec.structs.replace(message, parts=(result,), edited=True)
+
+
+def _fill_empty(messages: list[Message], done: list[Repair]) -> list[Message]:
+    if not any(is_blank(message) for message in messages):
+        return messages
+    out: list[Message] = []
+    for at, message in enumerate(messages):
+        if message.role == "system" or not is_blank(message):
+            out.append(message)
+            continue
+        parts = tuple(kept for part in message.parts if (kept := _filled(part)) is not None)
+        if not parts or (all(type(part) is Thinking for part in parts) and message.role == "user"):
+            parts = (Text(EMPTY),)
+        done.append(Repair(at, f"empty {message.role} content filled"))
+        out.append(msgspec.structs.replace(message, parts=parts, edited=True))
+    return out
+
+
+def _filled(part: Part) -> Part | None:
+    if isinstance(part, Text) and not part.text.strip():
+        return None
+    if isinstance(part, ToolResult) and (not part.content or _blank(part)):
+        return msgspec.structs.replace(part, content=(Text(NO_OUTPUT),))
+    return part
+
+
+def _order(messages: list[Message], dialect: str, done: list[Repair]) -> list[Message]:
+    """Puts a line of brim's own between neighbours the template refuses."""
+    strict = dialect in ALTERNATE
+    out: list[Message] = []
+    for message in messages:
+        before = out[-1].role if out else "system"
+        if strict and message.role == "system" and out:
+            done.append(Repair(len(out), "a later system message is sent as a user message: only one is taken"))
+            message = _as_user(message)
+        role = message.role
+        filler = _between(before, role, strict)
+        if filler is not None:
+            done.append(Repair(len(out), f"a line between a {before} and a {role} message, which this API wants apart"))
+            out.append(Message(filler, (Text(CONTINUES),)))
+        out.append(message)
+    return out if len(out) != len(messages) or any(a is not b for a, b in zip(out, messages, strict=True)) else messages
+
+
+def _between(before: str, role: str, strict: bool) -> Literal["user", "assistant"] | None:
+    if role == "user" and before == "tool":
+        return "assistant"
+    if not strict:
+        return None
+    if role == "user" and before == "user":
+        return "assistant"
+    if role == "assistant" and before in ("assistant", "system"):
+        return "user"
+    return None
+
+
+def _as_user(message: Message) -> Message:
+    return Message("user", tuple(part for part in message.parts if isinstance(part, Text)))
