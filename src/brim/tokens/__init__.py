@@ -1,4 +1,4 @@
-"""Token counts: exact where the model's encoding is here, estimated where not, anchored on real usage where there is some."""
+"""Token counts: exact where the model has its encoding here, estimated where not, anchored on real usage."""
 
 from brim.tokens.counter import (
     Counter,
