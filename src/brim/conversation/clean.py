@@ -1,7 +1,8 @@
 """Text that no JSON body can carry: lone surrogates, the halves of an emoji that somebody cut in two.
 
-A half pair survives in a Python string and in an old session file, and then every later request fails to encode. Here it
-becomes U+FFFD; a pair that stands as two halves is joined to the character it is. Everything else, NUL included, stays.
+A half pair survives in a Python string and in an old session file, and then every later request fails to encode. Here
+it becomes U+FFFD; a pair that stands as two halves is joined to the character it is. Everything else, NUL included,
+stays.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def needs_cleaning(text: str) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """`text` with each lone surrogate replaced by U+FFFD and each split pair joined; the same object where nothing is wrong."""
+    """`text` with each lone surrogate made U+FFFD and each split pair joined; the same object where nothing is wrong."""
     if not needs_cleaning(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
