@@ -1,4 +1,4 @@
-"""Finds text that stands in a request twice: the same file read again, a log pasted and also attached, a repeated reply.
+"""Finds text that stands in a request twice: a file read again, a log pasted and also attached, a repeated reply.
 
 Compares line by line across all texts, tool results and string arguments, and reports runs of equal lines.
 """
