@@ -1,0 +1,270 @@
+"""One door to either database: pooled connections, short transactions, driver errors turned into brim's.
+
+Statements are SQLAlchemy Core, written once as module constants, compiled once per dialect and run on the driver's
+cursor: going through SQLAlchemy's `Connection` for each would cost an append more than SQLite's own commit does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.sql import ClauseElement
+
+from brim.errors import ConfigError, StoreError, StoreUnusable
+
+BUSY_WAIT_S = 30.0
+"""How long a statement waits for another process's transaction: they are all short."""
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+class Damaged(StoreUnusable):
+    """The database file is damaged: SQLite says so."""
+
+
+class Work:
+    """One transaction: runs statements on one cursor."""
+
+    __slots__ = ("_compiled", "_cursor", "_dialect")
+
+    def __init__(self, cursor: Any, dialect: Any, compiled: dict[ClauseElement, Prepared]) -> None:
+        self._cursor = cursor
+        self._dialect = dialect
+        self._compiled = compiled
+
+    def run(self, statement: ClauseElement, values: Mapping[str, Any] | None = None) -> Any:
+        """Run a module-level statement; returns the cursor."""
+        prepared = self._prepared(statement)
+        self._cursor.execute(prepared.sql, prepared.bind(values or {}))
+        return self._cursor
+
+    def run_many(self, statement: ClauseElement, values: Sequence[Mapping[str, Any]]) -> None:
+        prepared = self._prepared(statement)
+        self._cursor.executemany(prepared.sql, [prepared.bind(each) for each in values])
+
+    def one(self, statement: ClauseElement, values: Mapping[str, Any] | None = None) -> Row | None:
+        row: Row | None = self.run(statement, values).fetchone()
+        return row
+
+    def all(self, statement: ClauseElement, values: Mapping[str, Any] | None = None) -> list[Row]:
+        rows: list[Row] = self.run(statement, values).fetchall()
+        return rows
+
+    @property
+    def changed(self) -> int:
+        """Rows that the last statement changed."""
+        return int(self._cursor.rowcount)
+
+    def _prepared(self, statement: ClauseElement) -> Prepared:
+        prepared = self._compiled.get(statement)
+        if prepared is None:
+            prepared = self._compiled[statement] = Prepared(statement, self._dialect)
+        return prepared
+
+
+class Prepared:
+    """A statement compiled for one dialect: its SQL, and its parameters in the driver's style."""
+
+    __slots__ = ("_fixed", "_names", "sql")
+
+    def __init__(self, statement: ClauseElement, dialect: Any) -> None:
+        compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+        self.sql: str = compiled.string
+        self._fixed: dict[str, Any] = {k: v for k, v in compiled.params.items() if v is not None}
+        self._names: list[str] | None = compiled.positiontup if compiled.positional else None
+
+    def bind(self, values: Mapping[str, Any]) -> Any:
+        if self._names is None:
+            return {**self._fixed, **values}
+        if self._fixed:
+            values = {**self._fixed, **values}
+        return [values[name] for name in self._names]
+
+
+class Database:
+    """A SQLite file or a Postgres database. `where` is how messages to the user name it (no password)."""
+
+    def __init__(self, url: str, *, path: Path | None = None, durable: bool = True, read_only: bool = False) -> None:
+        self.path = path
+        self.url = url
+        self.where = str(path) if path is not None else _without_password(url)
+        self.sqlite = path is not None
+        self._durable = durable
+        self._read_only = read_only
+        self._compiled: dict[ClauseElement, Prepared] = {}
+        self.engine: Engine = self._sqlite_engine() if self.sqlite else self._postgres_engine()
+
+    def _sqlite_engine(self) -> Engine:
+        return create_engine("sqlite://", creator=self._connect_sqlite, poolclass=QueuePool, pool_reset_on_return=None)
+
+    def _connect_sqlite(self) -> sqlite3.Connection:
+        # isolation_level None: the module never opens a transaction of its own; `read` and `write` do.
+        if self._read_only:
+            target, uri = f"{Path(str(self.path)).absolute().as_uri()}?mode=ro", True
+        else:
+            target, uri = str(self.path), False
+        connection = sqlite3.connect(
+            target, timeout=BUSY_WAIT_S, isolation_level=None, check_same_thread=False, uri=uri
+        )
+        try:
+            if not self._read_only:
+                _use_wal(connection)
+            connection.execute("PRAGMA synchronous=" + ("FULL" if self._durable else "OFF"))
+            connection.execute("PRAGMA journal_size_limit=16777216")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _postgres_engine(self) -> Engine:
+        try:
+            return create_engine(self.url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        except ImportError as error:
+            raise ConfigError(
+                "the Postgres driver (psycopg) is not installed", hint="install it with: pipx install 'brim[postgres]'"
+            ) from error
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Work]:
+        """A transaction that is committed, and durable, when the block ends without an error."""
+        with self._work("BEGIN IMMEDIATE") as (work, raw):
+            yield work
+            raw.commit()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Work]:
+        """One consistent snapshot; whatever the block does, nothing is written."""
+        with self._work("BEGIN") as (work, raw):
+            yield work
+            raw.rollback()
+
+    @contextlib.contextmanager
+    def _work(self, begin: str) -> Iterator[tuple[Work, Any]]:
+        raw: Any = None
+        try:
+            raw = self.engine.raw_connection()
+            cursor = raw.cursor()
+            if self.sqlite:
+                cursor.execute(begin)
+            yield Work(cursor, self.engine.dialect, self._compiled), raw
+            cursor.close()
+        except BaseException as error:
+            if raw is not None:
+                with contextlib.suppress(Exception):
+                    raw.rollback()
+            known = self.explain(error)
+            if known is not None:
+                if raw is not None and not self.sqlite:
+                    raw.invalidate()
+                raise known from error
+            raise
+        finally:
+            if raw is not None:
+                raw.close()
+
+    @contextlib.contextmanager
+    def definition(self) -> Iterator[Connection]:
+        """A SQLAlchemy connection in one write transaction, for creating and migrating tables."""
+        try:
+            with self.engine.connect() as connection:
+                if self.sqlite:
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                else:
+                    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7263846198)")
+                yield connection
+                connection.commit()
+        except BaseException as error:
+            known = self.explain(error)
+            if known is not None:
+                raise known from error
+            raise
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def explain(self, error: BaseException) -> StoreError | None:
+        """The brim error for a driver's error; None for anything that is not the database's doing."""
+        cause = getattr(error, "orig", None) or error
+        if isinstance(cause, sqlite3.Error):
+            return self._explain_sqlite(cause)
+        if type(cause).__module__.startswith("psycopg"):
+            return self._explain_postgres(cause)
+        return None
+
+    def _explain_sqlite(self, error: sqlite3.Error) -> StoreError | None:
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return Damaged(
+                f"the session database {self.where} is damaged: {error}",
+                hint="what can be read opens read-only; `brim sessions export` saves it",
+            )
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            what = "the disk is full" if code == sqlite3.SQLITE_FULL else f"the disk fails ({error})"
+            return StoreUnusable(
+                f"cannot write the session database {self.where} ({_size(self.path)}): {what}; "
+                "everything acknowledged before is safe",
+                hint="free some space, or go on without saving: --no-session",
+            )
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+            return StoreUnusable(
+                f"cannot write the session database {self.where}: {error}",
+                hint="make the folder writable, set BRIM_DATA_DIR to another one, or run without saving: --no-session",
+            )
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreError(
+                f"the session database {self.where} was locked by another process for {BUSY_WAIT_S:.0f} s",
+                hint="see which process holds it open, then try again",
+            )
+        return None
+
+    def _explain_postgres(self, error: BaseException) -> StoreError | None:
+        name = type(error).__name__
+        if name in ("DiskFull", "ReadOnlySqlTransaction", "InsufficientPrivilege"):
+            return StoreUnusable(f"the database {self.where} refuses to write: {error}", hint="ask its administrator")
+        if name in ("IntegrityError", "ProgrammingError", "DataError") or "Violation" in name:
+            return None
+        return StoreUnusable(
+            f"cannot use the database {self.where}: {str(error).strip()}",
+            hint="check that it runs and that the URL is right, or run without saving: --no-session",
+        )
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    # Turning WAL on needs the file alone for a moment and does not wait by itself.
+    end = time.monotonic() + BUSY_WAIT_S
+    while True:
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+                return
+            if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only possible before the first table
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+
+
+def _without_password(url: str) -> str:
+    from sqlalchemy import make_url
+
+    return make_url(url).render_as_string(hide_password=True)
+
+
+def _size(path: Path | None) -> str:
+    if path is None:
+        return "size unknown"
+    total = 0
+    for name in (str(path), f"{path}-wal"):
+        with contextlib.suppress(OSError):
+            total += os.path.getsize(name)
+    return f"{total:,} bytes"

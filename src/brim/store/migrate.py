@@ -1,0 +1,82 @@
+"""Bring a database to the newest schema: created at head in one go, migrated by Alembic, or refused where it is newer.
+
+Alembic (0.1 s to import) is loaded only for a real migration; a test holds its revisions and `schema.REVISIONS` together.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Column, MetaData, Table, Text, insert, literal_column, select
+
+from brim.errors import StoreUnusable
+from brim.store.schema import REVISIONS, metadata
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from brim.store.database import Database, Work
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+_version = Table("alembic_version", MetaData(), Column("version_num", Text, primary_key=True))
+_READ = select(_version.c.version_num)
+_HAS_SQLITE = (
+    select(literal_column("1")).select_from(Table("sqlite_master", MetaData())).where(
+        literal_column("name") == literal_column("'alembic_version'")
+    )
+)
+_HAS_POSTGRES = select(literal_column("1")).where(literal_column("to_regclass('alembic_version') IS NOT NULL"))
+
+
+def bring_to_head(database: Database) -> None:
+    """Raises StoreUnusable where the database is newer than this brim."""
+    with database.read() as work:
+        version = _read_version(database, work)
+    if version == REVISIONS[-1]:
+        return
+    if version is not None:
+        _check_known(database, version)
+    with database.definition() as connection:
+        # Another process may have been here first: look again, now that nobody else can change the tables.
+        version = _version_of(database, connection)
+        if version is None:
+            metadata.create_all(connection, checkfirst=False)
+            _version.create(connection)
+            connection.execute(insert(_version), {"version_num": REVISIONS[-1]})
+        elif version != REVISIONS[-1]:
+            _check_known(database, version)
+            _migrate(connection)
+
+
+def _read_version(database: Database, work: Work) -> str | None:
+    if work.one(_HAS_SQLITE if database.sqlite else _HAS_POSTGRES) is None:
+        return None
+    row = work.one(_READ)
+    return None if row is None else str(row[0])
+
+
+def _version_of(database: Database, connection: Connection) -> str | None:
+    if connection.execute(_HAS_SQLITE if database.sqlite else _HAS_POSTGRES).first() is None:
+        return None
+    return connection.execute(_READ).scalar_one_or_none()
+
+
+def _check_known(database: Database, version: str) -> None:
+    if version not in REVISIONS:
+        raise StoreUnusable(
+            f"the session database {database.where} was written by a newer brim (schema {version}; "
+            f"this one knows up to {REVISIONS[-1]})",
+            hint="upgrade brim (pipx upgrade brim), or set BRIM_DATA_DIR to another folder",
+        )
+
+
+def _migrate(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,129 @@
+"""Where a store is, and how it is opened: created at the newest schema, migrated, refused, or saved what can be.
+
+Nothing here imports SQLAlchemy before a store is really opened.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from brim.errors import ConfigError, StoreUnusable
+
+if TYPE_CHECKING:
+    from brim.store.database import Database
+    from brim.store.store import Store
+
+TEMPORARY = "temporary:"
+"""The URL of a store that is gone when it is closed: what `--no-session` uses."""
+
+
+def data_dir() -> Path:
+    """Where brim keeps data: BRIM_DATA_DIR, else the user's data folder."""
+    if named := os.environ.get("BRIM_DATA_DIR"):
+        return Path(named).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("brim"))
+
+
+def open_store(
+    url: str | os.PathLike[str] | None = None,
+    *,
+    create: bool = True,
+    salvage: bool = True,
+    clock: Callable[[], float] = time.time,
+) -> Store:
+    """Open a store.
+
+    `url`: None for `brim.db` in `data_dir()`, a path or `sqlite:///path`, `postgresql://…`, or `TEMPORARY`.
+    A fresh one is created at the newest schema, an older one migrated. A damaged SQLite file is opened read-only with
+    what can be saved (`Store.damage` names the damage), or refused where `salvage` is False.
+
+    Raises StoreUnusable where there is none and `create` is False, where it is newer than this brim, or where it can be
+    neither read nor written; ConfigError for a URL that is neither SQLite nor Postgres, or a missing driver.
+    """
+    text = os.fspath(url) if url is not None else str(data_dir() / "brim.db")
+    if text == TEMPORARY:
+        return _open_temporary(clock)
+    path = _sqlite_path(text)
+    if path is None:
+        return _open(_postgres_url(text), None, clock)
+    from brim.store.database import Damaged
+
+    _prepare_file(path, create)
+    try:
+        return _open(text, path, clock)
+    except Damaged as damage:
+        if not salvage:
+            raise
+        return _open_saved(path, damage, clock)
+
+
+def _open(url: str, path: Path | None, clock: Callable[[], float], *, durable: bool = True) -> Store:
+    from brim.store.database import Database
+    from brim.store.migrate import bring_to_head
+    from brim.store.store import Store
+
+    database: Database = Database(url, path=path, durable=durable)
+    try:
+        bring_to_head(database)
+        return Store(database, clock=clock)
+    except BaseException:
+        database.close()
+        raise
+
+
+def _open_temporary(clock: Callable[[], float], fill: Callable[[Store], None] | None = None) -> Store:
+    folder = Path(tempfile.mkdtemp(prefix="brim-"))
+    store = _open(TEMPORARY, folder / "brim.db", clock, durable=False)
+    store.at_close(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return store
+
+
+def _open_saved(path: Path, damage: StoreUnusable, clock: Callable[[], float]) -> Store:
+    from brim.store.salvage import save_what_can_be
+
+    store = _open_temporary(clock)
+    report = save_what_can_be(path, store.database)
+    store.seal(path, f"{damage.message}. {report}")
+    return store
+
+
+def _sqlite_path(url: str) -> Path | None:
+    if url.startswith("sqlite:"):
+        rest = url.partition(":///")[2]
+        if not rest:
+            raise ConfigError(f"the store URL {url!r} names no file", hint="write sqlite:////absolute/path/brim.db")
+        return Path(rest).expanduser()
+    if "://" in url:
+        return None
+    return Path(url).expanduser()
+
+
+def _postgres_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    if scheme in ("postgres", "postgresql", "postgresql+psycopg"):
+        return f"postgresql+psycopg://{rest}"
+    raise ConfigError(f"the store URL scheme {scheme!r} is unknown", hint="use a file path, sqlite:/// or postgresql://")
+
+
+def _prepare_file(path: Path, create: bool) -> None:
+    """Make folder and file, readable by their owner alone: they hold conversations."""
+    if path.exists():
+        return
+    if not create:
+        raise StoreUnusable(f"there is no session database at {path}", hint="the first `ai` creates it")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreUnusable(
+            f"cannot create the session database {path}: {error.strerror}",
+            hint="make the folder writable, set BRIM_DATA_DIR to another one, or run without saving: --no-session",
+        ) from error

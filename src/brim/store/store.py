@@ -1,0 +1,555 @@
+"""Sessions, messages and who may write them: the part of the store that every turn goes through.
+
+Calls are plain and synchronous: each is one short transaction (a fifth of a millisecond on SQLite), so that an event
+loop may call them directly; what can take longer (a search, an import, a huge blob) belongs in `asyncio.to_thread`,
+and a `Store` may be used from several threads. Every call names its session by id; nothing is current or global.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from sqlalchemy import BigInteger, Integer, Text, bindparam, delete, func, select, update
+
+from brim.conversation import Message, assistant
+from brim.errors import SessionNotFound, StoreUnusable, UsageError
+from brim.store.blobs import CAP
+from brim.store.blobtable import StoredBlobs
+from brim.store.bodies import Body, Packed, encode, pack, plain
+from brim.store.leases import LEASE_S, Holder, alive, this_holder
+from brim.store.schema import drafts, leases, messages, row_into, sessions
+from brim.store.values import Session, SessionHeld, Stored, short_id
+
+if TYPE_CHECKING:
+    from brim.store.database import Database, Row, Work
+
+_ID = bindparam("id", type_=Text)
+_N = bindparam("session", type_=BigInteger)
+
+_next_seq = (
+    select(func.coalesce(func.max(messages.c.seq) + 1, 0))
+    .where(messages.c.session == sessions.c.n)
+    .scalar_subquery()
+)
+_draft_count = select(func.count()).select_from(drafts).where(drafts.c.session == sessions.c.n).scalar_subquery()
+_updated = (
+    select(messages.c.created)
+    .where(messages.c.session == sessions.c.n)
+    .order_by(messages.c.seq.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+
+_GATE = (
+    select(
+        sessions.c.n, sessions.c.title, _next_seq, _draft_count,
+        leases.c.holder, leases.c.place, leases.c.host, leases.c.pid, leases.c.started, leases.c.since, leases.c.expires,
+    )
+    .select_from(sessions.outerjoin(leases, leases.c.session == sessions.c.n))
+    .where(sessions.c.id == _ID)
+    .with_for_update(of=sessions)
+)  # fmt: skip
+_INSERT_MESSAGE = row_into(messages)
+_SET_TITLE = update(sessions).where(sessions.c.n == _N).values(title=bindparam("name"))
+_READ_DRAFT = select(drafts.c.chunk).where(drafts.c.session == _N).order_by(drafts.c.n)
+_INSERT_DRAFT = row_into(drafts)
+_DELETE_DRAFT = delete(drafts).where(drafts.c.session == _N)
+_DELETE_LEASE = delete(leases).where(leases.c.session == _N)
+_DELETE_OWN_LEASES = delete(leases).where(leases.c.holder == bindparam("holder"))
+_RELEASE = delete(leases).where(
+    leases.c.holder == bindparam("holder"),
+    leases.c.session == select(sessions.c.n).where(sessions.c.id == _ID).scalar_subquery(),
+)
+_INSERT_LEASE = row_into(leases)
+_RENEW = update(leases).where(leases.c.session == _N).values(expires=bindparam("until"))
+_TOUCH = (
+    update(sessions)
+    .where(sessions.c.n == _N)
+    .values(touched=select(func.coalesce(func.max(sessions.c.touched), 0) + 1).scalar_subquery())
+)
+
+_LOAD = (
+    select(
+        messages.c.seq, messages.c.role, messages.c.api, messages.c.piece, messages.c.body,
+        messages.c.created, messages.c.incomplete, messages.c.meta,
+    )
+    .where(messages.c.session == _N, messages.c.seq >= bindparam("start"))
+    .order_by(messages.c.seq)
+)  # fmt: skip
+_NUMBER = select(sessions.c.n).where(sessions.c.id == _ID)
+
+_facts = select(
+    sessions.c.n, sessions.c.id, sessions.c.project, sessions.c.title, sessions.c.created, _updated, _next_seq,
+    sessions.c.mode, sessions.c.model, sessions.c.parent, sessions.c.parent_seq, sessions.c.archived, sessions.c.meta,
+)  # fmt: skip
+_BY_ID = _facts.where(sessions.c.id == _ID)
+_BY_PREFIX = (
+    _facts.where(func.substr(sessions.c.id, 1, bindparam("length", type_=Integer)) == bindparam("prefix", type_=Text))
+    .order_by(sessions.c.touched.desc(), sessions.c.n.desc())
+    .limit(20)
+)
+_project = bindparam("project", type_=Text)
+_LIST = (
+    _facts.where(
+        (_project.is_(None)) | (sessions.c.project == _project),
+        sessions.c.archived <= bindparam("archived", type_=Integer),
+    )
+    .order_by(sessions.c.touched.desc(), sessions.c.n.desc())
+    .limit(bindparam("most", type_=Integer))
+)
+_INSERT_SESSION = row_into(sessions).returning(sessions.c.n)
+_NEXT_TOUCH = select(func.coalesce(func.max(sessions.c.touched), 0) + 1)
+
+
+class Gate(NamedTuple):
+    """What a write transaction knows of its session once it may write."""
+
+    n: int
+    title: str | None
+    next: int
+    drafts: int
+
+
+class Store:
+    """An open store. `damage` says what is wrong with a damaged one, which is `read_only`; else it is None."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+        self.database = database
+        self.damage: str | None = None
+        self._clock = clock
+        self._holder: Holder = this_holder()
+        self._known: dict[str, int] = {}
+        self._closing: list[Callable[[], None]] = []
+        self._closed = False
+        self._where = database.where
+
+    @property
+    def read_only(self) -> bool:
+        return self.damage is not None
+
+    @property
+    def where(self) -> str:
+        """The file, or the URL without its password."""
+        return self._where
+
+    def seal(self, path: Path, damage: str) -> None:
+        """Make this the read-only picture of the damaged database at `path`."""
+        self._where = str(path)
+        self.damage = damage
+
+    def at_close(self, do: Callable[[], None]) -> None:
+        self._closing.append(do)
+
+    def close(self) -> None:
+        """Give back this store's leases and its connections. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if not self.read_only:
+                with self.database.write() as work:
+                    work.run(_DELETE_OWN_LEASES, {"holder": self._holder.token})
+        except StoreUnusable:
+            pass  # leases of a process that is gone count for nothing
+        finally:
+            self.database.close()
+            for do in self._closing:
+                do()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Sessions
+
+    def new_session(
+        self,
+        project: str,
+        mode: str | None = None,
+        model: str | None = None,
+        *,
+        id: str | None = None,
+        title: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """A new, empty session of a project directory. Raises UsageError where `id` is taken or unfit."""
+        now = self._clock()
+        with self.writing() as work:
+            row = self.insert_session(
+                work,
+                id,
+                {"project": project, "title": title, "mode": mode, "model": model, "meta": encode(meta) if meta else None},
+                now,
+            )
+        self._known[row.id] = 0
+        return row
+
+    def insert_session(self, work: Work, id: str | None, values: Mapping[str, Any], now: float) -> Session:
+        """Insert a session row; an id is made where none is given."""
+        if id is None:
+            id = secrets.token_hex(10)
+            while work.one(_BY_PREFIX, {"length": 7, "prefix": id[:7]}) is not None:
+                id = secrets.token_hex(10)
+        else:
+            _check_id(id)
+            if work.one(_NUMBER, {"id": id}) is not None:
+                raise UsageError(f"there already is a session {id!r}", hint=f"continue it with --session {id}")
+        touched = work.one(_NEXT_TOUCH)
+        assert touched is not None
+        row: dict[str, Any] = {
+            "id": id, "title": None, "created": now, "touched": touched[0], "mode": None, "model": None, "parent": None,
+            "parent_seq": None, "archived": 0, "meta": None, "plan": None, **values,
+        }  # fmt: skip
+        for name in ("project", "title", "mode", "model"):
+            row[name] = plain(row[name])
+        work.run(_INSERT_SESSION, row)
+        found = work.one(_BY_ID, {"id": id})
+        assert found is not None
+        return _session(found)
+
+    def find_session(self, prefix: str | None = None, project: str | None = None) -> Session:
+        """The session whose id begins with `prefix`, or the one of `project` that was used last.
+
+        Raises SessionNotFound, naming candidates where there are some.
+        """
+        with self.reading() as work:
+            if prefix is None:
+                rows = work.all(_LIST, {"project": plain(project), "archived": 0, "most": 1})
+                if rows:
+                    return _session(rows[0])
+                raise SessionNotFound(
+                    f"no session yet in {project}" if project else "no session yet", hint="start one: ai \"…\""
+                )
+            exact = work.one(_BY_ID, {"id": plain(prefix)})
+            if exact is not None:
+                return _session(exact)
+            rows = work.all(_BY_PREFIX, {"length": len(prefix), "prefix": plain(prefix)}) if prefix else []
+            if len(rows) == 1:
+                return _session(rows[0])
+            if rows:
+                names = ", ".join(_name(_session(row), len(prefix)) for row in rows[:5])
+                raise SessionNotFound(f"{prefix!r} is short for {len(rows)} sessions", hint=f"say which: {names}")
+            recent = work.all(_LIST, {"project": plain(project), "archived": 1, "most": 5})
+            names = ", ".join(_name(_session(row)) for row in recent)
+            raise SessionNotFound(
+                f"no session {prefix!r}", hint=f"the latest are: {names}" if names else "`brim sessions list` shows all"
+            )
+
+    def get_session(self, session: str) -> Session:
+        """The session with exactly this id. Raises SessionNotFound."""
+        with self.reading() as work:
+            row = work.one(_BY_ID, {"id": plain(session)})
+        if row is None:
+            raise SessionNotFound(f"no session {session!r}")
+        return _session(row)
+
+    def list_sessions(self, project: str | None = None, limit: int = 50, *, archived: bool = False) -> list[Session]:
+        """Sessions, the one used last first; of one project, or of all."""
+        with self.reading() as work:
+            rows = work.all(_LIST, {"project": plain(project), "archived": int(archived), "most": limit})
+        return [_session(row) for row in rows]
+
+    # Messages
+
+    def append(
+        self,
+        session: str,
+        new: Sequence[Message],
+        *,
+        incomplete: bool = False,
+        meta: Mapping[str, Any] | None = None,
+    ) -> range:
+        """Add messages, all or none; when this returns they are durable. Returns their seqs.
+
+        Takes the session's lease where this store does not hold it. Raises SessionBusy where another does, or where
+        another has written since this store last saw the session; SessionNotFound; StoreUnusable.
+        """
+        rows = pack(new)
+        with self.writing() as work:
+            gate = self.gate(work, session)
+            start = self._settle_draft(work, gate) if gate.drafts else gate.next
+            self._insert(work, gate, start, rows, new, incomplete, meta)
+        self._known[session] = start + len(rows)
+        return range(start, start + len(rows))
+
+    def load(self, session: str, start: int = 0) -> list[Stored]:
+        """The messages of a session from seq `start` on, a half answer still being written last.
+
+        Bodies decode when `Stored.message` is first asked for. Raises SessionNotFound.
+        """
+        with self.reading() as work:
+            row = work.one(_NUMBER, {"id": plain(session)})
+            if row is None:
+                raise SessionNotFound(f"no session {session!r}")
+            rows = work.all(_LOAD, {"session": row[0], "start": start})
+            draft = _draft_text(work, row[0])
+        found = _stored(rows, session)
+        following = found[-1].seq + 1 if found else start
+        self._known.setdefault(session, following)
+        if draft:
+            body = encode(assistant(draft))
+            found.append(Stored(following, "assistant", self._clock(), True, None, Packed("", None, body, session), None))
+        return found
+
+    def begin_reply(self, session: str) -> Reply:
+        """Start keeping an answer while it streams in; see `Reply`."""
+        with self.writing() as work:
+            gate = self.gate(work, session)
+            if gate.drafts:
+                self._known[session] = self._settle_draft(work, gate)
+        return Reply(self, session)
+
+    # Leases
+
+    def acquire(self, session: str, *, wait: float = 0.0) -> int:
+        """Become the session's writer, waiting up to `wait` seconds for another; returns how many messages it has.
+
+        Raises SessionBusy, naming who holds it. Load the history after this, not before: it may have grown.
+        """
+        end = time.monotonic() + wait
+        while True:
+            self._known.pop(session, None)
+            try:
+                with self.writing() as work:
+                    count = self.gate(work, session).next
+            except SessionHeld:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(0.02)
+            else:
+                self._known[session] = count
+                return count
+
+    def release(self, session: str) -> None:
+        """Let others write the session."""
+        with self.writing() as work:
+            work.run(_RELEASE, {"holder": self._holder.token, "id": session})
+
+    @contextlib.contextmanager
+    def lease(self, session: str, *, wait: float = 0.0) -> Iterator[int]:
+        """Hold the session for the length of a block."""
+        yield self.acquire(session, wait=wait)
+        self.release(session)
+
+    # Originals
+
+    def blobs(self, session: str | None = None, *, cap: int = CAP) -> StoredBlobs:
+        """Where originals go; those of a session are kept as long as it is. `cap` 0 keeps none."""
+        return StoredBlobs(self.database, None if session is None else self.get_session(session).n, cap=cap)
+
+    # What the other modules of this package build on
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Work]:
+        with self.database.read() as work:
+            yield work
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Work]:
+        if self.damage is not None:
+            raise StoreUnusable(
+                f"{self._where} is open read-only: {self.damage}",
+                hint="export what is there, move the file away, and import it into a new one",
+            )
+        with self.database.write() as work:
+            yield work
+
+    def now(self) -> float:
+        return self._clock()
+
+    def gate(self, work: Work, session: str) -> Gate:
+        """Make sure that this store may write the session, for this transaction. Raises SessionBusy, SessionNotFound."""
+        row = work.one(_GATE, {"id": plain(session)})
+        if row is None:
+            raise SessionNotFound(f"no session {session!r}")
+        n, title, following, count, holder, place, host, pid, started, since, expires = row
+        now = self._clock()
+        if holder == self._holder.token:
+            if expires - now < LEASE_S / 2:
+                work.run(_RENEW, {"session": n, "until": now + LEASE_S})
+            return Gate(n, title, following, count)
+        if holder is not None:
+            lives = alive(place, pid, started)
+            if lives or (lives is None and expires > now):
+                when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
+                raise SessionHeld(
+                    f"session {short_id(session)} is being written by process {pid} on {host}, since {when}",
+                    session=session, host=host, pid=pid, since=since,
+                )  # fmt: skip
+            work.run(_DELETE_LEASE, {"session": n})
+        known = self._known.get(session)
+        if known is not None and known != following:
+            raise SessionHeld(
+                f"session {short_id(session)} went on elsewhere: it has {following} messages, not {known}",
+                session=session,
+            )
+        work.run(
+            _INSERT_LEASE,
+            {
+                "session": n, "holder": self._holder.token, "place": self._holder.place, "host": self._holder.host,
+                "pid": self._holder.pid, "started": self._holder.started, "since": now, "expires": now + LEASE_S,
+            },
+        )  # fmt: skip
+        work.run(_TOUCH, {"session": n})
+        return Gate(n, title, following, count)
+
+    def _insert(
+        self,
+        work: Work,
+        gate: Gate,
+        start: int,
+        rows: Sequence[Body],
+        new: Sequence[Message],
+        incomplete: bool,
+        meta: Mapping[str, Any] | None,
+    ) -> None:
+        now = self._clock()
+        extra = encode(meta) if meta else None
+        work.run_many(
+            _INSERT_MESSAGE,
+            [
+                {
+                    "session": gate.n, "seq": seq, "role": row.role, "api": row.api, "piece": row.piece,
+                    "body": row.body, "hash": row.hash, "created": now, "incomplete": int(incomplete), "meta": extra,
+                }
+                for seq, row in enumerate(rows, start)
+            ],
+        )  # fmt: skip
+        if gate.title is None and (title := _title_of(new)):
+            work.run(_SET_TITLE, {"session": gate.n, "name": title})
+
+    def _settle_draft(self, work: Work, gate: Gate) -> int:
+        """Make a half answer that was left behind an incomplete message; returns the seq after it."""
+        text = _draft_text(work, gate.n)
+        work.run(_DELETE_DRAFT, {"session": gate.n})
+        if not text:
+            return gate.next
+        message = assistant(text)
+        self._insert(work, gate, gate.next, pack([message]), [message], True, None)
+        return gate.next + 1
+
+    def write_draft(self, session: str, n: int, chunk: str) -> None:
+        with self.writing() as work:
+            gate = self.gate(work, session)
+            work.run(_INSERT_DRAFT, {"session": gate.n, "n": n, "chunk": encode(chunk)})
+
+    def drop_draft(self, session: str) -> None:
+        with self.writing() as work:
+            gate = self.gate(work, session)
+            work.run(_DELETE_DRAFT, {"session": gate.n})
+
+    def replace_draft(self, session: str, new: Sequence[Message], incomplete: bool, meta: Mapping[str, Any] | None) -> range:
+        rows = pack(new)
+        with self.writing() as work:
+            gate = self.gate(work, session)
+            if gate.drafts:
+                work.run(_DELETE_DRAFT, {"session": gate.n})
+            self._insert(work, gate, gate.next, rows, new, incomplete, meta)
+        self._known[session] = gate.next + len(rows)
+        return range(gate.next, gate.next + len(rows))
+
+
+class Reply:
+    """An answer that streams in: written every so often, so that a killed process leaves its half answer behind.
+
+    Whatever happens, the answer is stored once: `finish` puts the whole message in the half one's place in one
+    transaction; without it the next write to the session makes the half one an incomplete message.
+    """
+
+    EVERY_S = 0.2
+    EVERY_CHARS = 2_000
+
+    def __init__(self, store: Store, session: str) -> None:
+        self._store = store
+        self._session = session
+        self._pending: list[str] = []
+        self._size = 0
+        self._written = 0
+        self._text: list[str] = []
+        self._last = time.monotonic()
+
+    def extend(self, chunk: str) -> None:
+        """More text of the answer. Writes at most every `EVERY_S` seconds or `EVERY_CHARS` characters."""
+        self._pending.append(chunk)
+        self._text.append(chunk)
+        self._size += len(chunk)
+        if self._size >= self.EVERY_CHARS or time.monotonic() - self._last >= self.EVERY_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has come."""
+        if self._size:
+            self._store.write_draft(self._session, self._written, "".join(self._pending))
+            self._written += 1
+            self._pending.clear()
+            self._size = 0
+        self._last = time.monotonic()
+
+    def finish(self, *messages: Message, meta: Mapping[str, Any] | None = None) -> range:
+        """Store the whole answer in the half one's place; returns its seqs."""
+        return self._store.replace_draft(self._session, messages, False, meta)
+
+    def keep(self, meta: Mapping[str, Any] | None = None) -> range:
+        """Store what has come as an incomplete message (interrupted); nothing where no text came."""
+        text = "".join(self._text)
+        return self._store.replace_draft(self._session, [assistant(text)] if text else [], True, meta)
+
+    def drop(self) -> None:
+        """Forget what has come: the request is made again."""
+        self._pending.clear()
+        self._text.clear()
+        self._size = 0
+        if self._written:
+            self._store.drop_draft(self._session)
+            self._written = 0
+
+
+def _draft_text(work: Work, n: int) -> str:
+    return "".join(msgspec.json.decode(row[0], type=str) for row in work.all(_READ_DRAFT, {"session": n}))
+
+
+def _stored(rows: Sequence[Row], session: str) -> list[Stored]:
+    found: list[Stored] = []
+    packed: Packed | None = None
+    for seq, role, api, piece, body, created, incomplete, meta in rows:
+        if body is not None or packed is None:
+            packed = Packed(api, piece, body or "", f"message {seq} of session {session}")
+        found.append(Stored(seq, role, created, bool(incomplete), meta, packed, piece))
+    return found
+
+
+def _session(row: Row) -> Session:
+    n, id, project, title, created, updated, count, mode, model, parent, parent_seq, archived, meta = row
+    return Session(
+        n=n, id=id, project=project, title=title, created=created, updated=updated or created, messages=count,
+        mode=mode, model=model, parent=parent, parent_seq=parent_seq, archived=bool(archived),
+        meta=msgspec.json.decode(meta) if meta else {},
+    )  # fmt: skip
+
+
+def _name(session: Session, longer_than: int = 0) -> str:
+    name = session.short if len(session.short) > longer_than else session.id[: longer_than + 4]
+    return f"{name} ({session.title})" if session.title else name
+
+
+def _check_id(id: str) -> None:
+    if not id or len(id) > 200 or not id.isprintable() or any(c.isspace() for c in id) or id.startswith("-"):
+        raise UsageError(f"{id!r} cannot name a session", hint="use up to 200 letters, digits and signs, no spaces")
+
+
+def _title_of(new: Sequence[Message]) -> str | None:
+    """The first line of the first user message, up to 80 characters."""
+    for message in new:
+        if message.role == "user":
+            for line in message.text.splitlines():
+                if words := " ".join((plain(line) or "").split()):
+                    return words if len(words) <= 80 else words[:79] + "…"
+    return None
