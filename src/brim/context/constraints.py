@@ -21,7 +21,7 @@ from brim.context.wording import is_injected
 from brim.conversation import Message
 
 Strength: TypeAlias = Literal["explicit", "plain", "implicit"]
-Kind: TypeAlias = Literal["explicit", "plain", "implicit", "request", "aside", "quoted"]
+Kind: TypeAlias = Literal["explicit", "plain", "implicit", "request", "aside", "courtesy", "quoted"]
 
 
 class Constraint(msgspec.Struct, frozen=True):
@@ -208,7 +208,7 @@ def judge(text: str) -> list[Said]:
 
 def _kind_of(sentence: str, frame: Frame) -> Kind:
     if frame == "courtesy":
-        return "aside"
+        return "courtesy"
     bare = without_quotes(sentence)
     if frame == "asked":
         # A question can rest on a rule that it states: "given that we count … as active, how many …?"

@@ -1,0 +1,344 @@
+"""What happened in a history, read off its tool calls and replies: files, commands, errors, decisions, exchanges.
+
+Tools have any names and arguments; what a call did is judged by the verb in its name, by path-like arguments and, for
+shells, by the command line. Only the first and last characters of a result are looked at: outcomes stand at the edges,
+and the reading stays linear in the number of messages, whatever their size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from brim.context.wording import is_injected
+from brim.conversation import Message, ToolCall
+
+Use: TypeAlias = Literal["read", "wrote", "edited", "deleted", "moved"]
+
+_EDGE_CHARS = 1_600
+_COMMAND_CHARS = 4_000
+
+
+class FileUse(msgspec.Struct):
+    """A path and how often it was used in which way; `last` is the message index of the last use."""
+
+    path: str
+    uses: dict[Use, int]
+    last: int
+
+
+class Run(msgspec.Struct):
+    """A command (its first line), how its last run ended and how often it ran."""
+
+    command: str
+    outcome: str
+    failed: bool
+    last: int
+    times: int = 1
+
+
+class Failure(msgspec.Struct):
+    """A failed call: the tool and the line of its output that says why."""
+
+    tool: str
+    line: str
+    last: int
+    times: int = 1
+
+
+class Exchange(msgspec.Struct):
+    """A request of the user and the reply that ended its turn; `done` is None where the reply does not say."""
+
+    index: int
+    request: str
+    reply: str
+    done: bool | None
+
+
+class Record(msgspec.Struct):
+    """Everything that `record_of` found, each list in order of first appearance."""
+
+    files: list[FileUse]
+    runs: list[Run]
+    failures: list[Failure]
+    decisions: list[tuple[int, str]]
+    exchanges: list[Exchange]
+    tools: dict[str, int]
+
+
+_VERBS: tuple[tuple[Use, re.Pattern[str]], ...] = (
+    ("deleted", re.compile(r"delete|remove|unlink|(?:^|_)rm(?:$|_)", re.I)),
+    ("moved", re.compile(r"move|rename|(?:^|_)mv(?:$|_)|copy", re.I)),
+    ("edited", re.compile(r"edit|replace|patch|update|insert|append|modify", re.I)),
+    ("wrote", re.compile(r"write|create|save|put_file|new_file|add_file", re.I)),
+    ("read", re.compile(r"read|view|open|cat|get_?file|show|load|fetch_file", re.I)),
+)
+_PATH_KEYS = frozenset(
+    """
+    path file file_path filepath filename file_name notebook_path target_file source destination src dst dest
+    absolute_path relative_path abs_path rel_path target paths files new_path old_path relative_workspace_path
+    """.split()  # noqa: SIM905 - a word list reads better as prose
+)
+_SHELL_KEYS = ("command", "cmd", "script", "bash", "shell", "commands")
+_SHELL_NAME = re.compile(r"bash|shell|terminal|exec|command|run|powershell|console", re.I)
+_PATH_SHAPE = re.compile(r"(?:~|\.{1,2})?/?(?:[\w@.+\u4e00-\u9fff-]+/)*[\w@.+\u4e00-\u9fff-]*\.?[\w\u4e00-\u9fff-]+")
+_REDIRECT = re.compile(r"(?<![0-9&<>=-])(>{1,2})\s*(['\"]?)([\w@~./+-]+)\2")
+_SHELL_USES: tuple[tuple[Use, re.Pattern[str]], ...] = (
+    ("edited", re.compile(r"\bsed\s+(?:-[a-zA-Z]*i|--in-place)|\bpatch\b|\bgit apply\b|\bperl\s+-\w*i")),
+    ("deleted", re.compile(r"\b(?:rm|unlink|git rm)\b")),
+    ("moved", re.compile(r"\b(?:mv|cp|git mv)\b")),
+    ("wrote", re.compile(r"\b(?:tee|touch)\b")),
+    ("read", re.compile(r"\b(?:cat|head|tail|less|more|nl|bat|sed\s+-n|awk|wc)\b")),
+)
+_SHELL_WORD = re.compile(
+    r"[\w@~./+\u4e00-\u9fff-]*[\w\u4e00-\u9fff]\.[A-Za-z]\w{0,9}\b|(?:\.{0,2}/)?(?:[\w@.+-]+/)+[\w@.+-]+"
+)
+_PATCH_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)", re.M)
+
+_EXIT = re.compile(
+    r"<returncode>\s*(-?\d+)|\b(?:exit(?:ed)?(?: with)?(?: code| status)?|return ?code|status)\s*[:=]?\s*(-?\d+)\b|"
+    r"\"exit_?code\"\s*:\s*(-?\d+)|退出(?:码|状态)\s*[:：]?\s*(-?\d+)",
+    re.I,
+)
+_EXIT_LINE = re.compile(r"^\s*<returncode>.*$|^\s*</?output>\s*$", re.M)
+_TESTS = re.compile(
+    r"=+ .*\b\d+ (?:passed|failed|error)[^\n=]*=+|\b\d+ (?:passed|failed)\b[^\n]{0,60}|Ran \d+ tests?[^\n]{0,40}|"
+    r"^(?:OK|FAILED)(?: \([^)\n]+\))?$|Tests?:\s+\d+[^\n]{0,60}|test result: [^\n]{0,80}|^(?:PASS|FAIL)\b[^\n]{0,60}",
+    re.M,
+)
+_ERROR_LINE = re.compile(
+    r"^.*(?:\b(?:\w*Error|\w*Exception)\b\s*[:(]|\b(?:error|fatal|panic|failed|failure|cannot|denied|not found|"
+    r"no such file|"
+    r"refused|timed? ?out|unable to|undefined|unexpected)\b|错误|失败|异常|拒绝|超时|找不到|不存在).*$",
+    re.I | re.M,
+)
+_COMPLETED = re.compile(
+    r"\b(?:done|fixed|completed?|finished|implemented|resolved|added|updated|created|removed|renamed|changed|deleted|"
+    r"replaced|written|wrote|saved|set|merged|deployed|installed|booked|cancell?ed|sent|succe(?:ss|eded|ssful)\w*|"
+    r"passe[sd]|(?:is|are|it's) (?:now|ready)|all set|i(?:'ve| have))\b"
+    r"|已(?:经)?|完成|搞定|修好|改好|写好|做好|加好|好了|处理好|成功|通过",
+    re.I,
+)
+_NOT_DONE = re.compile(
+    r"\b(?:couldn't|could not|can't|cannot|unable|failed|haven't|have not|not yet|hasn't|won't|didn't|did not|"
+    r"remaining|"
+    r"blocked|still (?:need|fail|to)|todo|next (?:step|i)|not (?:done|finished|complete)|i(?:'ll| will) (?:need|"
+    r"now|next)|"
+    r"sorry|unfortunately)\b"
+    r"|没(?:有)?(?:完成|成功|找到|做)|未能|未完成|无法|失败|不能|还没|还需|尚未|待(?:办|处理|定)|抱歉|不好意思|"
+    r"对不起",
+    re.I,
+)
+_DECISION = re.compile(
+    r"\b(?:i(?:'ll| will) (?:use|go with|keep|avoid|skip|stick)|(?:i|we)(?:'ve| have)? (?:decided|chose|opted|"
+    r"settled|agreed)|"
+    r"decided to|instead of|the (?:best|right|simplest|safest|cleanest) (?:fix|approach|way|option|solution) (?:is|"
+    r"would be)|"
+    r"root cause|the (?:problem|issue|bug|cause) (?:is|was)|turns out|so i (?:left|kept|used|added|went))\b"
+    r"|决定|选用|改用|采用|原因是|问题(?:在于|出在|是)|根因|方案是|最后(?:用|选)",
+    re.I,
+)
+_SENTENCE_STOP = re.compile(r"(?<=[.!?])\s|\n|(?<=[。！？])")
+
+
+def record_of(messages: Sequence[Message]) -> Record:
+    """Read a history once, in order."""
+    record = Record([], [], [], [], [], {})
+    files: dict[str, FileUse] = {}
+    runs: dict[str, Run] = {}
+    failures: dict[str, Failure] = {}
+    calls: dict[str, ToolCall] = {}
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            for made in message.calls:
+                calls[made.id] = made
+                record.tools[made.name] = record.tools.get(made.name, 0) + 1
+                for path, use in _touched(made):
+                    seen = files.setdefault(path, FileUse(path, {}, index))
+                    seen.uses[use] = seen.uses.get(use, 0) + 1
+                    seen.last = index
+            text = message.text
+            if text:
+                _note_reply(record, text)
+                if decision := _decision_in(text):
+                    record.decisions.append((index, decision))
+        elif message.role == "tool":
+            answered = message.result
+            _note_result(runs, failures, calls.get(answered.call_id), answered.text, answered.is_error, index)
+        elif message.role == "user" and (text := message.text) and not is_injected(text):
+            record.exchanges.append(Exchange(index, text, "", None))
+    record.files = list(files.values())
+    record.runs = list(runs.values())
+    record.failures = list(failures.values())
+    for exchange in record.exchanges:
+        exchange.done = _is_done(exchange.reply)
+    return record
+
+
+def first_line(text: str, limit: int) -> str:
+    """The first line with anything on it, cut at `limit` characters with an ellipsis."""
+    line = next((line.strip() for line in text[: limit * 8].splitlines() if line.strip()), "")
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def _note_reply(record: Record, text: str) -> None:
+    """The last text of a turn is its outcome: what the assistant says before its calls is overwritten."""
+    if record.exchanges:
+        record.exchanges[-1].reply = text
+
+
+def _is_done(reply: str) -> bool | None:
+    head = reply[:400]
+    if not head:
+        return False
+    if _NOT_DONE.search(head):
+        return False
+    return True if _COMPLETED.search(head) else None
+
+
+def _decision_in(text: str) -> str | None:
+    match = _DECISION.search(text[:6_000])
+    if match is None:
+        return None
+    start, end = 0, len(text)
+    for stop in _SENTENCE_STOP.finditer(text, 0, min(len(text), match.end() + 400)):
+        if stop.end() <= match.start():
+            start = stop.end()
+        elif stop.start() >= match.end():
+            end = stop.start()
+            break
+    sentence = text[start:end].strip(" -*#>\t")
+    return sentence if 20 <= len(sentence) <= 320 else None
+
+
+def _arguments(made: ToolCall) -> dict[str, Any]:
+    """The arguments as a mapping; {} where they are no JSON object."""
+    try:
+        value = msgspec.json.decode(made.arguments or "{}")
+    except msgspec.DecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _command_of(made: ToolCall, arguments: dict[str, Any]) -> str | None:
+    for key in _SHELL_KEYS:
+        value = arguments.get(key)
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            value = value[-1] if len(value) == 3 and value[1:2] in (["-lc"], ["-c"]) else " ".join(value)
+        if isinstance(value, str) and value and (" " in value or _SHELL_NAME.search(made.name)):
+            return value
+    return None
+
+
+def _touched(made: ToolCall) -> list[tuple[str, Use]]:
+    """Paths one call names, each with what the call does to it."""
+    arguments = _arguments(made)
+    command = _command_of(made, arguments)
+    if command is not None:
+        return _touched_by_shell(command)
+    found: list[tuple[str, Use]] = []
+    name = made.name
+    verb = arguments.get("command") or arguments.get("action") or arguments.get("operation")
+    use = _use_of(f"{name} {verb}" if isinstance(verb, str) and len(verb) < 30 else name)
+    if isinstance(verb, str) and len(verb) < 30 and (closer := _use_of(verb)):
+        use = closer
+    for key, value in arguments.items():
+        if key in _PATH_KEYS:
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, str) and 0 < len(item) < 300 and use and _PATH_SHAPE.fullmatch(item):
+                    found.append((item, use))
+        elif isinstance(value, str) and "*** " in value[:200]:
+            found.extend(_touched_by_patch(value))
+    return found
+
+
+def _use_of(words: str) -> Use | None:
+    return next((use for use, pattern in _VERBS if pattern.search(words)), None)
+
+
+def _touched_by_patch(patch: str) -> list[tuple[str, Use]]:
+    uses: dict[str, Use] = {"Add": "wrote", "Update": "edited", "Delete": "deleted"}
+    return [
+        (match[2].strip(), uses[match[1]]) if match[1] else (match[3], "edited")
+        for match in _PATCH_FILE.finditer(patch)
+    ]
+
+
+def _touched_by_shell(command: str) -> list[tuple[str, Use]]:
+    found: list[tuple[str, Use]] = []
+    if "*** " in command[:200]:
+        return _touched_by_patch(command)
+    written = set()
+    for match in _REDIRECT.finditer(command[:_COMMAND_CHARS]):
+        path = match[3]
+        if path not in written and not path.startswith("/dev/") and ("." in path or "/" in path):
+            written.add(path)
+            found.append((path, "wrote" if match[1] == ">" else "edited"))
+    line = command[:_COMMAND_CHARS].split("\n", 1)[0]
+    for part in re.split(r"&&|\|\||;|\|", line):
+        use = next((use for use, pattern in _SHELL_USES if pattern.search(part)), None)
+        if use is None:
+            continue
+        script = re.sub(r"'[^']*'|\"[^\"]*\"", " ", part) if use in ("edited", "read") else part
+        for path in _SHELL_WORD.findall(script)[:4]:
+            if path not in written and not path.startswith("/dev/"):
+                found.append((path, use))
+    return found
+
+
+def _note_result(
+    runs: dict[str, Run],
+    failures: dict[str, Failure],
+    made: ToolCall | None,
+    text: str,
+    is_error: bool | None,
+    index: int,
+) -> None:
+    edges = text if len(text) <= 2 * _EDGE_CHARS else f"{text[:_EDGE_CHARS]}\n{text[-_EDGE_CHARS:]}"
+    exit_code = _exit_code(edges)
+    failed = bool(is_error) or (exit_code is not None and exit_code != 0)
+    name = made.name if made else "tool"
+    command = _command_of(made, _arguments(made)) if made else None
+    if command is not None:
+        line = first_line(command, 140)
+        outcome = _outcome(edges, exit_code, failed)
+        if line in runs:
+            run = runs.pop(line)  # the last run stands at its own place in the order
+            run.times, run.last, run.outcome, run.failed = run.times + 1, index, outcome, failed
+            runs[line] = run
+        elif line:
+            runs[line] = Run(line, outcome, failed, index)
+    if failed:
+        why = _error_line(edges) or first_line(_EXIT_LINE.sub("", edges), 160)
+        if why:
+            known = failures.setdefault(why, Failure(name, why, index, 0))
+            known.times += 1
+            known.last = index
+
+
+def _exit_code(edges: str) -> int | None:
+    match = _EXIT.search(edges)
+    if match is None:
+        return None
+    return int(next(group for group in match.groups() if group is not None))
+
+
+def _outcome(edges: str, exit_code: int | None, failed: bool) -> str:
+    tests = [match.strip(" =") for match in _TESTS.findall(edges)]
+    parts = []
+    if exit_code is not None:
+        parts.append(f"exit {exit_code}")
+    elif failed:
+        parts.append("error")
+    if tests:
+        parts.append(first_line(tests[-1], 80))
+    return ", ".join(parts) or "ok"
+
+
+def _error_line(edges: str) -> str | None:
+    """The last line with an error word: a traceback ends with its cause."""
+    lines = [line for line in _ERROR_LINE.findall(edges) if not _EXIT.fullmatch(line.strip())]
+    return first_line(lines[-1], 160) if lines else None
