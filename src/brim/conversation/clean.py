@@ -27,7 +27,7 @@ def needs_cleaning(text: str) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """`text` with each lone surrogate made U+FFFD and each split pair joined; the same object where nothing is wrong."""
+    """`text` with lone surrogates made U+FFFD and split pairs joined; the same object where nothing is wrong."""
     if not needs_cleaning(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

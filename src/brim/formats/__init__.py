@@ -1,5 +1,8 @@
 """Wire formats: request bodies to messages and back, without loss."""
 
+from brim.formats.arguments import arguments_object
+from brim.formats.convert import portable_id
+from brim.formats.dialects import DIALECTS, dialect_of, violations
 from brim.formats.request import (
     APIS,
     Request,
@@ -13,11 +16,16 @@ from brim.formats.request import (
 
 __all__ = [
     "APIS",
+    "DIALECTS",
     "Request",
+    "arguments_object",
+    "dialect_of",
     "parse_message",
     "parse_request",
+    "portable_id",
     "render_message",
     "render_messages",
     "render_request",
     "render_tool",
+    "violations",
 ]

@@ -192,14 +192,12 @@ def _belongs(group: Sequence[Message], message: Message) -> bool:
         return message.role == "tool" and group[-1].role == "tool"
     if wire is None:
         return message.role == "tool"
-    if message.span is None:
+    if message.span is None or (message.wire is not wire and message.wire != wire):
         return False
-    last = max((m.span[1] for m in group if m.span is not None), default=None)
-    if last is None:
+    spans = [m.span for m in group if m.span is not None]
+    if not spans or any(m.role == "user" for m in group):  # the rest of a wire message comes once, at its end
         return False
-    if message.wire is wire:
-        return True
-    return message.wire == wire and (message.role == "user" or message.span[0] >= last)
+    return message.role == "user" or message.span[0] >= spans[-1][1]
 
 
 def _close(group: Sequence[Message]) -> Any:

@@ -25,12 +25,17 @@ from brim.formats.blocks import json_text
 CHAT, RESPONSES, ANTHROPIC = "openai.chat", "openai.responses", "anthropic.messages"
 
 _BAD_ID = {ANTHROPIC: re.compile(r"[^a-zA-Z0-9_-]"), CHAT: None, RESPONSES: None}
+_MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _ID_LIMIT = {ANTHROPIC: 64, CHAT: 40, RESPONSES: 64}
 """Characters. OpenAI answers "string too long" above 40 (chat) and 64 (Responses); Anthropic takes [a-zA-Z0-9_-]."""
 
 
-def portable_id(call_id: str, api: str) -> str:
-    """`call_id` where `api` accepts it, else a name made from it that is always the same."""
+def portable_id(call_id: str, api: str, dialect: str | None = None) -> str:
+    """`call_id` where `api` (and the dialect "mistral") accepts it, else a name made from it that is always the same."""
+    if dialect == "mistral":
+        if _MISTRAL_ID.fullmatch(call_id):
+            return call_id
+        return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]
     bad = _BAD_ID[api]
     if len(call_id) <= _ID_LIMIT[api] and not (bad and bad.search(call_id)):
         return call_id

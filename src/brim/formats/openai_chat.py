@@ -40,7 +40,7 @@ _ROLES: dict[str, Role] = {
 
 
 def parse(wires: Any, where: str = "messages") -> tuple[list[Message], int]:
-    """All messages of a body, and how many strings had to be cleaned. Runs per request: plain text takes a short way."""
+    """All messages of a body, and how many strings had to be cleaned. Plain text takes a short way."""
     if not isinstance(wires, list | tuple):
         raise wrong(where, "a list", wires)
     messages: list[Message] = []
