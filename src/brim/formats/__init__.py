@@ -13,12 +13,16 @@ from brim.formats.request import (
     render_request,
     render_tool,
 )
+from brim.formats.thinking import BINDING_BETA, ask_to_drop, binds_thinking
 
 __all__ = [
     "APIS",
+    "BINDING_BETA",
     "DIALECTS",
     "Request",
     "arguments_object",
+    "ask_to_drop",
+    "binds_thinking",
     "dialect_of",
     "parse_message",
     "parse_request",

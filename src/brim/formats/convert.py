@@ -31,7 +31,7 @@ _ID_LIMIT = {ANTHROPIC: 64, CHAT: 40, RESPONSES: 64}
 
 
 def portable_id(call_id: str, api: str, dialect: str | None = None) -> str:
-    """`call_id` where `api` (and the dialect "mistral") accepts it, else a name made from it that is always the same."""
+    """`call_id` where `api` (and the dialect "mistral") takes it, else a name made from it, always the same one."""
     if dialect == "mistral":
         if _MISTRAL_ID.fullmatch(call_id):
             return call_id

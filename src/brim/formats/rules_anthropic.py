@@ -110,10 +110,10 @@ def _anthropic_pairs(messages: Sequence[Any]) -> Iterator[str]:
         if not isinstance(message, Mapping):
             continue
         role = message.get("role")
+        if role != "user":
+            talk = False
         if role != "user" and before == "user":
-            yield from (
-                f"{place}: tool_use {call_id!r} has no result in the next turn" for call_id, place in open_calls.items()
-            )
+            yield from _unanswered(open_calls)
             open_calls = {}
         if role == "system" and open_calls:
             yield f"messages[{i}]: a system message between tool_use and its result"
@@ -141,6 +141,9 @@ def _anthropic_pairs(messages: Sequence[Any]) -> Iterator[str]:
                 else:
                     yield f"{place}: result of {call_id!r}, which the turn before does not call"
         before = role
-    yield from (
-        f"{place}: tool_use {call_id!r} has no result in the next turn" for call_id, place in open_calls.items()
-    )
+    yield from _unanswered(open_calls)
+
+
+def _unanswered(open_calls: Mapping[str, str]) -> Iterator[str]:
+    for call_id, place in open_calls.items():
+        yield f"{place}: tool_use {call_id!r} has no result in the next turn"
