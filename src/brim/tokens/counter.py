@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import msgspec
 
 from brim.conversation import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from brim.conversation.clean import clean_text
 from brim.tokens.encodings import FALLBACK, batch_count, encoding_of
 from brim.tokens.estimate import estimate_batch
 from brim.tokens.media import MediaRates, count_media, media_rates, media_text
@@ -206,7 +207,7 @@ class TokenCounter:
         try:
             return self._count_batch(batch)
         except UnicodeEncodeError:
-            return self._count_batch([clean(text) for text in batch])
+            return self._count_batch([clean_text(text) for text in batch])
 
     def _keep(self, counts: dict[str, int]) -> None:
         size = sum(map(len, counts)) + 64 * len(counts)  # 64: an entry's own weight, so that empty texts are bounded
@@ -216,11 +217,6 @@ class TokenCounter:
             self._old, self._young, self._young_chars = self._young, {}, 0
         self._young.update(counts)
         self._young_chars += size
-
-
-def clean(text: str) -> str:
-    """The text with pairs of surrogates joined and each lone one replaced by U+FFFD: what can be sent as UTF-8."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def tool_text(tool: Mapping[str, Any]) -> tuple[str, str]:
