@@ -37,6 +37,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     auto_trigger_ratio: float = 0.75
     compact_target: float = 0.4
     """What an epoch that the trigger starts leaves at most, summary included."""
+    rescue_target: float = 0.9
+    """What the ladder aims at once a view would not fit: a tenth is left free, so that the next request need not cut again."""
     recent_rounds_kept: int = 6
     """Turns that stay verbatim (A7, B3)."""
     recent_share: float = 0.5
@@ -130,7 +132,7 @@ def load_settings(values: Settings | Mapping[str, Any] | None) -> Settings:
 
 
 _SHARES = (
-    "full_trigger_ratio", "compact_trigger_ratio", "auto_trigger_ratio", "compact_target", "recent_share", "pin_share",
+    "full_trigger_ratio", "compact_trigger_ratio", "auto_trigger_ratio", "compact_target", "rescue_target", "recent_share", "pin_share",
     "result_share", "context_share", "head_share", "summary_share",
 )  # fmt: skip
 

@@ -1,0 +1,76 @@
+"""One message under its fate: the edited message that a view shows. Pure and deterministic, so a plan gives the same bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from brim.context import notices
+from brim.context.cut import join_spans
+from brim.context.plan import Fate
+from brim.conversation import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+
+
+def edited(message: Message, fate: Fate, *, recall: bool) -> Message:
+    """The message as the view shows it under a trim or stub."""
+    if fate.kind == "stub":
+        return _with_text(message, fate.text, media=False)
+    if fate.spans is not None:
+        return _with_text(message, join_spans(message.text, fate.spans, fate.handle, recall=recall), media=fate.media)
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, Thinking) and not fate.thinking:
+            continue
+        if isinstance(part, ToolCall) and fate.arguments is not None:
+            part = _shorter_call(part, fate.arguments, fate.handle, recall)
+        elif isinstance(part, Media) and not fate.media:
+            part = Text(notices.media_note(part.kind, fate.why.get("media_tokens", 0), fate.handle))
+        elif isinstance(part, ToolResult) and not fate.media:
+            part = _without_media(part, fate)
+        parts.append(part)
+    return msgspec.structs.replace(message, parts=tuple(parts), edited=True)
+
+
+def _with_text(message: Message, text: str, *, media: bool) -> Message:
+    if message.role == "tool":
+        result = message.result
+        kept = tuple(part for part in result.content if media and not isinstance(part, Text))
+        base = next((part.wire for part in result.content if isinstance(part, Text)), None)
+        content = (Text(text, base), *kept)
+        return msgspec.structs.replace(message, parts=(msgspec.structs.replace(result, content=content),), edited=True)
+    kept_parts = tuple(part for part in message.parts if media and not isinstance(part, Text))
+    return msgspec.structs.replace(message, parts=(Text(text), *kept_parts), edited=True)
+
+
+def _without_media(result: ToolResult, fate: Fate) -> ToolResult:
+    content = tuple(
+        Text(notices.media_note(part.kind, fate.why.get("media_tokens", 0), fate.handle))
+        if isinstance(part, Media)
+        else part
+        for part in result.content
+    )
+    return msgspec.structs.replace(result, content=content)
+
+
+def _shorter_call(call: ToolCall, most: int, handle: str, recall: bool) -> ToolCall:
+    """The call with each string of its arguments over `most` characters cut to head and tail; still valid JSON."""
+    if len(call.arguments) <= most:
+        return call
+    try:
+        value = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return call
+    return msgspec.structs.replace(call, arguments=msgspec.json.encode(_shorter(value, most, handle, recall)).decode())
+
+
+def _shorter(value: Any, most: int, handle: str, recall: bool) -> Any:
+    if isinstance(value, str) and len(value) > most:
+        from brim.context.cut import head_and_tail
+
+        return join_spans(value, head_and_tail(value, most * 6 // 10, most * 4 // 10), handle, recall=recall)
+    if isinstance(value, dict):
+        return {key: _shorter(item, most, handle, recall) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shorter(item, most, handle, recall) for item in value]
+    return value

@@ -1,0 +1,46 @@
+"""The lines brim puts into a view in place of what it left out.
+
+They state facts (what, how much, under which handle) and may name the call that fetches more. They stand in square
+brackets, never speak of the task, and never in a user's voice.
+"""
+
+from __future__ import annotations
+
+
+def size_of(text: str) -> str:
+    """`412 lines, 15,332 characters`, or the characters alone for a single line."""
+    lines = count_lines(text)
+    characters = f"{len(text):,} character{'' if len(text) == 1 else 's'}"
+    return f"{lines:,} lines, {characters}" if lines > 1 else characters
+
+
+def count_lines(text: str) -> int:
+    """Lines of a text; a newline at its end starts no further line."""
+    return text.count("\n") + (not text.endswith("\n")) if text else 0
+
+
+def fetch(handle: str, recall: bool) -> str:
+    """How to get an original back: by the recall tool where the model has one."""
+    return f'recall("{handle}") returns it' if recall else f"handle {handle}"
+
+
+def stub(tool: str, text: str, handle: str, *, recall: bool, because: str = "") -> str:
+    """The line in place of a whole tool result."""
+    reason = f"{because}; " if because else ""
+    return f"[result of {tool} left out: {reason}{size_of(text)}; {fetch(handle, recall)}]"
+
+
+def mark(gap: str, handle: str, *, recall: bool, first: bool) -> str:
+    """The mark in place of a run cut out of a text; the first one of a text carries the handle."""
+    where = f"; all of it: {fetch(handle, recall)}" if first else ""
+    return f"[… {size_of(gap)} left out{where} …]"
+
+
+def media_note(kind: str, tokens: int, handle: str) -> str:
+    """The line in place of an image or document."""
+    return f"[{kind} left out: about {tokens:,} tokens; handle {handle}]"
+
+
+def seam(messages: int, handle: str) -> str:
+    """The line between two messages that became neighbours and whose roles the API wants apart."""
+    return f"[{messages:,} message{'' if messages == 1 else 's'} left out here; handle {handle}]"

@@ -1,0 +1,226 @@
+"""From a draft and the plan before it to the next plan: the one place where epochs begin and passes run.
+
+carry on       fates of the plan before stand; new messages are kept (or capped on arrival)
+epoch          under pressure, or in auto where an edit pays: the mode's passes, until its target is met
+rescue         while the view is over the budget: the rest of the ladder
+overflow       what cannot go is larger than the budget: ContextOverflow, with the figure
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from brim.budget.settings import Settings
+from brim.context import passes
+from brim.context.draft import Draft
+from brim.context.modes import table_of, trigger
+from brim.context.plan import Fate, Plan, Sent, Summary
+from brim.context.relevance import Terms
+from brim.context.render import render
+from brim.context.summarise import summarise
+from brim.context.weighing import Weigher
+from brim.errors import ContextOverflow
+
+Line = dict[str, Any]
+"""One line of the report: what a pass did, with its numbers."""
+
+
+class Planner:
+    """Plans one request after the other over one growing draft. Holds what may be kept between requests: the draft's
+    place in the plan, the terms of texts, the index of what stands in the view."""
+
+    def __init__(self, draft: Draft, settings: Settings, terms: Terms, weigher: Weigher | None) -> None:
+        self.draft = draft
+        self.settings = settings
+        self.terms = terms
+        self.weigher = weigher
+        self.report: list[Line] = []
+        self.summary: Summary | None = None
+        self.before: Plan | None = None
+
+    # ---- one request -------------------------------------------------------------------------------------------
+
+    def next(self, before: Plan | None, line: str, cause: str, *, force: bool = False) -> Plan:
+        """The plan of this request. `before` is the plan it continues, None to begin an epoch for `cause`; `force` runs
+        the passes of an epoch below the trigger, too."""
+        draft, settings = self.draft, self.settings
+        table = table_of(draft.mode)
+        self.report = [{"pass": "repair", "at": each.at, "did": each.what} for each in draft.history.repairs]
+        self.before = before
+        plan = before if before is not None else Plan(draft.mode, line, cause=cause)
+        self.summary = plan.summary
+        fates_before = len(draft.single) + len(draft.ranges)
+        lowered = self._arrive(plan)
+        started = None
+        failures, refused = plan.summary_failures, plan.summary_refused
+        if force or draft.used > min(trigger(draft.mode, settings), 1.0) * draft.budget:
+            started = f"{'asked for' if force else 'pressure'}: {draft.used:,} of {draft.budget:,} tokens"
+            draft.reach = self._reach()
+            goal = int(settings.compact_target * draft.budget)
+            if table.epoch:
+                failures, refused = self._run(table.epoch, goal, failures, refused)
+            if draft.used > draft.budget:
+                goal = int(settings.rescue_target * draft.budget)
+                failures, refused = self._run(table.rescue, goal, failures, refused)
+        elif table.weighs and settings.price_weighing and self.weigher is not None:
+            started = self._weigh(plan)
+        lowered = lowered or len(draft.single) + len(draft.ranges) != fates_before or self.summary is not plan.summary
+        if started is not None and before is not None and not lowered:
+            started = None  # the passes found nothing to lower: the epoch goes on
+        inserts = plan.inserts if started is None else ()
+        n = len(draft.history)
+        seen = plan.seen
+        if draft.now is not None and n > plan.sent.count:
+            seen = (*seen, (plan.sent.count, draft.now))
+        return msgspec.structs.replace(
+            plan,
+            epoch=plan.epoch + (1 if started is not None and before is not None else 0),
+            cause=started if started is not None and before is not None else plan.cause,
+            fates=draft.fates() if lowered or before is None else plan.fates,
+            summary=self.summary,
+            inserts=inserts,
+            repairs=draft.history.repairs,
+            seen=seen,
+            sent=Sent(n, "", plan.sent.count, draft.now),
+            requests=plan.requests + 1,
+            summary_failures=failures,
+            summary_refused=refused,
+        )
+
+    # ---- arrival -----------------------------------------------------------------------------------------------
+
+    def _arrive(self, plan: Plan) -> bool:
+        """Caps new results where that was asked for."""
+        if not self.settings.cap_results:
+            return False
+        fates = passes.cap(self.draft, plan.sent.count)
+        return self._lower("cap", fates)
+
+    # ---- epochs ------------------------------------------------------------------------------------------------
+
+    def _weigh(self, plan: Plan) -> str | None:
+        """In auto, below the trigger: digests where that pays."""
+        if self.before is None or self.weigher is None:
+            return None
+        chosen = self.weigher.choose(self.draft, plan)
+        if chosen is None:
+            return None
+        fates, why = chosen
+        return why if self._lower("digest", fates) else None
+
+    def _run(self, names: tuple[str, ...], goal: int, failures: int, refused: int) -> tuple[int, int]:
+        for name in names:
+            if self.draft.used <= (self.draft.budget if name == "trim_newest" else goal):
+                break
+            if name in ("summarise", "summarise_in_full"):
+                if name == "summarise" or self.settings.summarise_in_full:
+                    failures, refused = self._summarise(goal, failures, refused)
+                continue
+            if name == "select":
+                chosen = passes.select(self.draft, goal, self.terms)
+                if chosen:
+                    failures, refused = self._summarise(goal, failures, refused, chosen)
+                continue
+            self._lower(name, self._pass(name, goal))
+        return failures, refused
+
+    def _pass(self, name: str, goal: int) -> list[Fate]:
+        draft = self.draft
+        simple: dict[str, Callable[[Draft, int], list[Fate]]] = {
+            "supersede": passes.supersede,
+            "truncate": passes.truncate,
+            "expire": passes.expire,
+            "compress": passes.compress,
+            "drop_oldest": passes.drop_oldest,
+            "trim_newest": passes.trim_newest,
+        }
+        if name == "supersede" and not self.settings.supersede:
+            return []
+        if name.startswith("keep_recent"):
+            kept = self.settings.recent_rounds_kept if name == "keep_recent(6)" else 2
+            return passes.keep_recent(draft, goal, kept)
+        if name == "trim_newest":
+            goal = draft.budget
+        return simple[name](draft, goal)
+
+    def _lower(self, name: str, fates: list[Fate]) -> bool:
+        if not fates:
+            return False
+        before = self.draft.used
+        self.draft.apply(fates)
+        self.measure()
+        kinds: dict[str, int] = {}
+        for fate in fates:
+            kinds[fate.kind] = kinds.get(fate.kind, 0) + fate.end - fate.start
+        self.report.append({"pass": name, **kinds, "before": before, "after": self.draft.used})
+        return True
+
+    def _summarise(self, goal: int, failures: int, refused: int, chosen: list[Fate] | None = None) -> tuple[int, int]:
+        outcome = summarise(self.draft, goal, self.summary, failures=failures, refused=refused, chosen=chosen)
+        if outcome.fates or outcome.summary is not self.summary:
+            before = self.draft.used
+            self.draft.apply(outcome.fates)
+            self.summary = outcome.summary
+            self.measure()
+            folded = sum(fate.end - fate.start for fate in outcome.fates)
+            self.report.append(
+                {
+                    "pass": "select" if chosen else "summarise",
+                    "fold": folded,
+                    "before": before,
+                    "after": self.draft.used,
+                    **outcome.report,
+                }
+            )
+        elif outcome.report:
+            self.report.append({"pass": "summarise", **outcome.report})
+        return outcome.failures, outcome.refused
+
+    def measure(self) -> None:
+        """Counts what the view holds beside the history's messages: summary, inserts, lines at seams."""
+        draft = self.draft
+        plan = Plan(draft.mode, "", fates=draft.fates(), summary=self.summary)
+        if plan.summary is None and not draft.ranges:
+            draft.extra = 0
+            return
+        view = render(draft.history, plan, recall=draft.recall)
+        draft.extra = sum(draft.history.counter.count_messages(view)) - draft.total
+
+    def _reach(self) -> int:
+        """The first message that can still be in the view once every result is a stub: what stands before it must go under
+        any plan, so no pass on single messages needs to look at it."""
+        draft = self.draft
+        messages, room = draft.history.messages, draft.budget
+        if draft.total <= 4 * draft.budget:
+            return 0
+        index = len(messages)
+        while index > 0 and room > 0:
+            index -= 1
+            room -= min(draft.tokens[index], STUB_LEAST) if messages[index].role == "tool" else draft.tokens[index]
+        return draft.history.step_of(index) if index else 0
+
+
+STUB_LEAST = 16
+"""Tokens that the shortest stub costs with its message; lower than any, so that `reach` never cuts off too much."""
+
+
+def check_fit(draft: Draft, bill: Any) -> None:
+    """Raises ContextOverflow where what is left after every pass is over the budget."""
+    if draft.used <= draft.budget:
+        return
+    history = draft.history
+    last = history.last_user
+    largest = max(range(len(draft.rank)), key=lambda index: draft.tokens[index], default=-1)
+    role = history.messages[largest].role if largest >= 0 else "system"
+    what = "the last user message" if largest == last else f"a {role} message"
+    raise ContextOverflow(
+        f"the request needs {draft.used:,} tokens that cannot go (system, pins, last user message, newest step), "
+        f"and {draft.budget:,} are available; {what} alone is {draft.tokens[largest] if largest >= 0 else 0:,}",
+        irreducible=draft.used,
+        budget=draft.budget,
+        bill=bill,
+        hint="shorten that message or hand it over as a file, unpin, lower max_response_tokens, or use a larger window",
+    )

@@ -1,0 +1,330 @@
+"""`brim.prepare`: a request body in, the body to send out, with its plan, bill and report.
+
+parse the body -> count -> budget -> plan (epochs, passes) -> render the view -> bill
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from brim.budget import Bill, Budget, Settings, budget_for, load_settings, relative_prices, reserve, window_of
+from brim.context.account import make_account
+from brim.context.draft import Draft
+from brim.context.history import History
+from brim.context.offer import RECALL_NAMES, offer_recall
+from brim.context.plan import Plan, plan_from, plan_to_dict
+from brim.context.planning import Planner, check_fit
+from brim.context.rebase import rebase
+from brim.context.relevance import Terms
+from brim.context.render import render
+from brim.context.weighing import Weigher
+from brim.conversation import Message
+from brim.errors import UsageError
+from brim.formats import Request, parse_message, parse_request, render_request
+from brim.formats.dialects import dialect_of
+from brim.tokens import Counter, counter_for, estimate_counter
+
+DEFAULTS = Settings()
+
+
+class Prepared:
+    """What one `prepare` gives. `request`: the body to send; `plan`: its plan as JSON-serialisable values, to be passed as
+    `previous` next time; `bill`: the itemised account; `report`: what each pass did, with numbers; `changed`: False
+    where the request is what came in; `used`: tokens of the request as the bill counts them."""
+
+    def __init__(
+        self, frame: Frame, history: History, plan: Plan, view: list[Message], report: list[dict[str, Any]]
+    ) -> None:
+        self._frame = frame
+        self._history = history
+        self._count = len(history)
+        self._plan = plan
+        self._view = view
+        self.report = report
+        self._request: dict[str, Any] | None = None
+        self._plan_dict: dict[str, Any] | None = None
+        self._bill: Bill | None = None
+
+    @property
+    def request(self) -> dict[str, Any]:
+        if self._request is None:
+            frame = self._frame
+            self._request = render_request(frame.request, self._view, tools=frame.added_tools)
+        return self._request
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        if self._plan_dict is None:
+            self._plan_dict = plan_to_dict(self.as_plan())
+        return self._plan_dict
+
+    def as_plan(self) -> Plan:
+        """The plan as a value, its `sent` hash filled in."""
+        plan = self._plan
+        if not plan.sent.hash:
+            sent = msgspec.structs.replace(plan.sent, hash=self._history.hash_at(plan.sent.count))
+            self._plan = plan = msgspec.structs.replace(plan, sent=sent)
+        return plan
+
+    @property
+    def bill(self) -> Bill:
+        if self._bill is None:
+            self._bill = make_account(self._frame, self._history, self._plan, self._view)
+        return self._bill
+
+    @property
+    def changed(self) -> bool:
+        plan = self._plan
+        return bool(
+            plan.fates
+            or plan.summary
+            or plan.inserts
+            or plan.repairs
+            or self._frame.request.cleaned
+            or self._frame.added_tools
+        )
+
+    @property
+    def used(self) -> int:
+        return int(self.bill["used"])
+
+
+class Frame(msgspec.Struct):
+    """What surrounds the messages of a request: its body, counter, budget, and what decides the line of its plans."""
+
+    request: Request
+    settings: Settings
+    mode: str
+    counter: Counter
+    dialect: str
+    window: int
+    window_assumed: bool
+    budget: Budget
+    price_write: float
+    price_read: float
+    prices_known: bool
+    recall: bool
+    added_tools: list[Mapping[str, Any]] | None
+    line: str
+
+
+class ContextManager:
+    """Settings, and the caches that make the next request cheap. One for a process, or one for each tenant."""
+
+    def __init__(self, settings: Settings | Mapping[str, Any] | None = None) -> None:
+        self.settings = load_settings(settings)
+        self.terms = Terms()
+
+    def prepare(
+        self,
+        request: Mapping[str, Any],
+        api: str = "openai.chat",
+        mode: str = "auto",
+        window: int | None = None,
+        max_output: int | None = None,
+        previous: Any = None,
+        now: float | None = None,
+        recall_tool: bool = False,
+        settings: Settings | Mapping[str, Any] | None = None,
+        counter: Counter | None = None,
+    ) -> Prepared:
+        """See `brim.prepare`."""
+        parsed = parse_request(request, api)
+        frame = frame_of(
+            parsed,
+            settings=self.settings if settings is None else load_settings(settings),
+            mode=mode,
+            window=window,
+            max_output=max_output,
+            recall_tool=recall_tool,
+            counter=counter,
+        )
+        before = plan_from(previous)
+        history = History(frame.counter, frame.dialect, frame.request.messages)
+        return self.run(frame, history, before, now)
+
+    def run(self, frame: Frame, history: History, before: Plan | None, now: float | None) -> Prepared:
+        """One request over a history that was built for it."""
+        before, cause = rebase(before, history, frame.line)
+        draft = draft_of(frame, history, before, now)
+        planner = Planner(draft, frame.settings, self.terms, weigher_of(frame))
+        plan = planner.next(before, frame.line, cause)
+        view = render(history, plan, recall=frame.recall)
+        prepared = Prepared(frame, history, plan, view, planner.report)
+        if draft.used > draft.budget:
+            check_fit(draft, prepared.bill)
+        return prepared
+
+
+def weigher_of(frame: Frame) -> Weigher | None:
+    """The economics of auto, None where the mode or the settings do not weigh prices."""
+    if frame.mode != "auto" or not frame.settings.price_weighing:
+        return None
+    return Weigher()
+
+
+def draft_of(frame: Frame, history: History, before: Plan | None, now: float | None) -> Draft:
+    """A draft that stands where the plan before left off."""
+    draft = Draft(
+        history,
+        frame.settings,
+        mode=frame.mode,
+        window=frame.window,
+        budget=frame.budget.messages,
+        now=now,
+        recall=frame.recall,
+        fates=before.fates if before is not None else (),
+        seen=before.seen if before is not None else (),
+    )
+    if before is not None and (before.summary is not None or before.inserts or draft.ranges):
+        shown = render(history, before, recall=frame.recall)
+        draft.extra = sum(history.counter.count_messages(shown)) - draft.total
+    return draft
+
+
+def frame_of(
+    request: Request,
+    *,
+    settings: Settings,
+    mode: str,
+    window: int | None,
+    max_output: int | None,
+    recall_tool: bool,
+    counter: Counter | None = None,
+) -> Frame:
+    """Counter, window, budget and prices of a request. Raises ContextOverflow where the fixed parts alone exceed the window."""
+    from brim.context.modes import table_of
+
+    table_of(mode)
+    model = request.model
+    dialect = settings.dialect or dialect_of(model, request.api)
+    if counter is None:
+        counter = (
+            counter_for(model) if settings.estimate == "classes" else estimate_counter(settings.estimate, model=model)
+        )
+    explicit = window if window is not None else settings.max_context_tokens
+    if explicit is not None and explicit < 1:
+        raise UsageError(
+            f"a window of {explicit} tokens", hint="give the model's window in tokens, or none for its own"
+        )
+    size, assumed = window_of(model, explicit)
+    added: list[Mapping[str, Any]] | None = None
+    if recall_tool:
+        request, added = offer_recall(request)
+    tools = added if added is not None else request.tools
+    reserved = reserve(size, max_output if max_output is not None else request.max_output, settings.max_response_tokens)
+    share = settings.margin if settings.margin is not None else (0.0 if counter.exact else 0.02)
+    budget = budget_for(
+        size,
+        reserved,
+        int(size * share),
+        counter.count_each_tool(tools) if tools else 0,
+        counter.priming,
+        settings.history_budget,
+    )
+    write, read, known = _prices(model, settings)
+    recall = recall_tool or settings.can_recall is True or (settings.can_recall is None and _has_recall(tools))
+    line = _line(mode, model or "", size, reserved, dialect, request.api, settings, recall)
+    return Frame(
+        request, settings, mode, counter, dialect, size, assumed, budget, write, read, known, recall, added, line
+    )
+
+
+def _tool_sizes(tools: Sequence[Mapping[str, Any]], counter: Counter) -> dict[str, int]:
+    """Tokens by tool name, for the error that says which are too large."""
+    return {tool_name(tool) or f"tool {place}": counter.count_tools([tool]) for place, tool in enumerate(tools)}
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """The name of a tool definition of any API, "" where it has none."""
+    function = tool.get("function")
+    name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _prices(model: str | None, settings: Settings) -> tuple[float, float, bool]:
+    if settings.price_write is not None and settings.price_read is not None:
+        return settings.price_write, settings.price_read, True
+    write, read, known = relative_prices(model)
+    return (
+        settings.price_write if settings.price_write is not None else write,
+        settings.price_read if settings.price_read is not None else read,
+        known,
+    )
+
+
+def _has_recall(tools: Sequence[Mapping[str, Any]]) -> bool:
+    return any(tool_name(tool) in RECALL_NAMES for tool in tools)
+
+
+def _line(
+    mode: str, model: str, window: int, reserved: int, dialect: str, api: str, settings: Settings, recall: bool
+) -> str:
+    key = f"{mode}|{model}|{window}|{reserved}|{dialect}|{api}|{recall}|{_settings_key(settings)}"
+    return blake2b(key.encode(), digest_size=8).hexdigest()
+
+
+def _settings_key(settings: Settings) -> str:
+    return _default_key() if settings is DEFAULTS else _key_of(settings)
+
+
+@lru_cache(maxsize=1)
+def _default_key() -> str:
+    return _key_of(DEFAULTS)
+
+
+def _key_of(settings: Settings) -> str:
+    values = {name: getattr(settings, name) for name in settings.__struct_fields__}
+    for name in ("summarizer", "relevance"):
+        values[name] = values[name] is not None
+    return blake2b(msgspec.json.encode(values, order="deterministic"), digest_size=8).hexdigest()
+
+
+_shared: ContextManager | None = None
+
+
+def shared_manager() -> ContextManager:
+    """The manager behind `brim.prepare`, made on first use. It holds caches alone; no result depends on them."""
+    global _shared
+    if _shared is None:
+        _shared = ContextManager(DEFAULTS)
+    return _shared
+
+
+def prepare(
+    request: Mapping[str, Any],
+    api: str = "openai.chat",
+    mode: str = "auto",
+    window: int | None = None,
+    max_output: int | None = None,
+    previous: Any = None,
+    now: float | None = None,
+    recall_tool: bool = False,
+    settings: Settings | Mapping[str, Any] | None = None,
+) -> Prepared:
+    """The request as it should be sent.
+
+    `request`: a whole body of `api` ("openai.chat", "openai.responses", "anthropic.messages"); it is not altered.
+    `mode`: full, compact or auto. `window`, `max_output`: tokens; None is the model's own, or what the body says.
+    `previous`: the plan of the request before. `now`: Unix seconds; without it nothing ages. `recall_tool`: offer the
+    model a tool that fetches originals, from the first request on. `settings`: a `Settings` or a mapping of its fields.
+
+    Raises UsageError (body, api, mode), ConfigError (settings), ContextOverflow (what cannot go exceeds the budget).
+    """
+    return shared_manager().prepare(request, api, mode, window, max_output, previous, now, recall_tool, settings)
+
+
+def count(request: Mapping[str, Any], api: str = "openai.chat", *, counter: Counter | None = None) -> int:
+    """Tokens of a request body: its messages, tool definitions and reply priming, as `prepare` bills them."""
+    parsed = parse_request(request, api)
+    used = counter if counter is not None else counter_for(parsed.model)
+    tools = used.count_tools(parsed.tools) if parsed.tools else 0
+    return sum(used.count_messages(parsed.messages)) + tools + used.priming
+
+
+__all__ = ["ContextManager", "Frame", "Prepared", "count", "frame_of", "parse_message", "prepare", "shared_manager"]

@@ -1,0 +1,71 @@
+"""`brim.recall`: the original behind a handle, found in the history given or in a store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from brim.conversation import Message, digest_of, handle_of, range_handle
+from brim.errors import UsageError
+from brim.formats import parse_request
+
+_RANGE = re.compile(r"(\d+)-(\d+)\.([0-9a-f]{10})")
+
+
+class Originals(Protocol):
+    """What a store gives: the bytes behind a handle. Raises KeyError or a StoreError where there is none."""
+
+    def get(self, handle: str) -> bytes: ...
+
+
+def recall(
+    handle: str,
+    request: Mapping[str, Any] | None = None,
+    *,
+    api: str = "openai.chat",
+    store: Originals | None = None,
+) -> str:
+    """The original behind `handle`: the text of a message or result as it came, or, for a run of messages, their wire
+    objects as JSON, one a line. `request` is the full, untouched body; with a `store` it is not needed.
+
+    Raises UsageError where neither has it.
+    """
+    if request is not None:
+        found = recall_from(handle, parse_request(request, api).messages)
+        if found is not None:
+            return found
+    if store is not None:
+        return store.get(handle).decode("utf-8", "surrogatepass")
+    raise UsageError(
+        f"no original under the handle {handle!r}",
+        hint="handles stand in the notices and in the plan; give the full history they came from, or the store",
+    )
+
+
+def recall_from(handle: str, messages: list[Message]) -> str | None:
+    """The original among these messages, None where it is not."""
+    if run := _RANGE.fullmatch(handle):
+        start, end = int(run[1]), int(run[2]) + 1
+        for first in _near(start, len(messages) - (end - start)):
+            if range_handle(messages, first, first + end - start).split(".")[1] == run[3]:
+                return "\n".join(_as_text(message) for message in messages[first : first + end - start])
+        return None
+    if not handle:
+        return None
+    for message in messages:
+        if handle_of(message).startswith(handle) or digest_of(message).hex().startswith(handle):
+            return message.text or _as_text(message)
+    return None
+
+
+def _near(start: int, last: int) -> list[int]:
+    """Places to look for a run, the one it was taken from first."""
+    return ([start] if 0 <= start <= last else []) + [place for place in range(last + 1) if place != start]
+
+
+def _as_text(message: Message) -> str:
+    wire = message.wire if message.wire is not None else msgspec.to_builtins(message)
+    return msgspec.json.encode(wire).decode()

@@ -1,0 +1,132 @@
+"""`view = render(history, plan)`: what one request sends. Deterministic, so the same plan gives the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from brim.context import notices
+from brim.context.edit import edited
+from brim.context.history import History
+from brim.context.plan import Fate, Insert, Plan
+from brim.conversation import Message, Text, assistant, range_handle, system, user
+
+APART = frozenset({"anthropic", "openai-strict", "mistral", "gemini"})
+"""Dialects in which two neighbours of one role, made so by what was left out, get a line between them."""
+SYSTEM_SUMMARY = frozenset({"anthropic"})
+"""Dialects whose API keeps the system prompt apart: the summary is its last block."""
+NOTED = "(noted)"
+
+
+def render(history: History, plan: Plan, *, recall: bool) -> list[Message]:
+    """The messages of the view, in order. Kept messages are the history's own objects."""
+    out: list[Message] = []
+    dialect = history.dialect
+    messages = history.messages
+    inserts = {insert.anchor: insert for insert in plan.inserts}
+    at = 0
+    gap: tuple[int, int] | None = None
+    summary = plan.summary
+    head = _leading_systems(messages)
+    for fate in (*plan.fates, None):
+        stop = fate.start if fate is not None else len(messages)
+        if stop > at:
+            if (summary is not None and at <= head < stop) or (summary is not None and at > head):
+                if at <= head:
+                    out.extend(messages[at:head])
+                    at = head
+                _add_summary(out, summary.text, messages[at] if at < len(messages) else None, dialect)
+                summary = None
+            if at < stop:
+                _join(out, messages[at], gap, dialect, messages)
+                gap = None
+                _extend(out, messages, at, stop, inserts)
+        if fate is None:
+            break
+        if fate.kind in ("fold", "drop"):
+            gap = (gap[0], fate.end) if gap is not None else (fate.start, fate.end)
+        else:
+            if summary is not None and fate.start >= head:
+                _add_summary(out, summary.text, messages[fate.start], dialect)
+                summary = None
+            shown = edited(messages[fate.start], fate, recall=recall)
+            _join(out, shown, gap, dialect, messages)
+            gap = None
+            if fate.start in inserts:
+                _add_insert(out, inserts[fate.start], shown)
+            else:
+                out.append(shown)
+        at = max(at, fate.end)
+    return out
+
+
+def _leading_systems(messages: Sequence[Message]) -> int:
+    at = 0
+    while at < len(messages) and messages[at].role == "system":
+        at += 1
+    return at
+
+
+def _extend(out: list[Message], messages: Sequence[Message], start: int, stop: int, inserts: dict[int, Insert]) -> None:
+    """The messages `[start, stop)`, each insert in front of the message it belongs to."""
+    for anchor in sorted(place for place in inserts if start <= place < stop):
+        out.extend(messages[start:anchor])
+        _add_insert(out, inserts[anchor], messages[anchor])
+        start = anchor + 1
+    out.extend(messages[start:stop])
+
+
+def _add_insert(out: list[Message], insert: Insert, message: Message) -> None:
+    """An insert is a text part of its own in front of the user's, whose text stays as it was."""
+    import msgspec
+
+    parts = (Text(insert.text), *message.parts)
+    out.append(msgspec.structs.replace(message, parts=parts, edited=True))
+
+
+def _add_summary(out: list[Message], text: str, following: Message | None, dialect: str) -> None:
+    if dialect in SYSTEM_SUMMARY:
+        out.append(system(text))
+        return
+    out.append(user(text))
+    if following is None or following.role == "user":
+        out.append(assistant(NOTED))
+
+
+def _join(
+    out: list[Message], following: Message, gap: tuple[int, int] | None, dialect: str, messages: Sequence[Message]
+) -> None:
+    """Where a gap made neighbours whose roles the API wants apart, a line between them."""
+    if gap is None or dialect not in APART:
+        return
+    before = next((message.role for message in reversed(out) if message.role != "system"), None)
+    line = seam_between(before, following.role)
+    if line is not None:
+        text = notices.seam(gap[1] - gap[0], range_handle(messages, *gap))
+        out.append(user(text) if line == "user" else assistant(text))
+
+
+def seam_between(before: str | None, after: str) -> Literal["user", "assistant"] | None:
+    """The role of the line that has to stand between two roles, None where they may be neighbours."""
+    if after == "user" and before in ("user", "tool"):
+        return "assistant" if before == "user" else None
+    if after == "assistant" and before in (None, "assistant"):
+        return "user"
+    return None
+
+
+def seam_cost(history: History, fates: Sequence[Fate]) -> int:
+    """At most how many tokens the lines between neighbours cost: each gap needs one at the most."""
+    if history.dialect not in APART:
+        return 0
+    gaps = 0
+    end = -1
+    for fate in fates:
+        if fate.kind in ("fold", "drop"):
+            gaps += fate.start != end
+            end = fate.end
+    return gaps * SEAM_TOKENS
+
+
+SEAM_TOKENS = 32
+"""An upper bound of one seam line with its message overhead, in any encoding brim knows (measured: 22 to 28)."""
