@@ -9,15 +9,19 @@ from brim.store.opening import TEMPORARY, data_dir, open_store
 from brim.store.plans import apply_change, plan_change
 
 if TYPE_CHECKING:
-    from brim.store.store import Reply, Store
+    from brim.store.reply import Reply
+    from brim.store.requests import Record, Sum
+    from brim.store.store import Store
     from brim.store.values import Session, SessionHeld, Stored
 
 _LATER = {
-    "Reply": "brim.store.store",
+    "Reply": "brim.store.reply",
+    "Record": "brim.store.requests",
     "Session": "brim.store.values",
     "SessionHeld": "brim.store.values",
     "Store": "brim.store.store",
     "Stored": "brim.store.values",
+    "Sum": "brim.store.requests",
 }
 
 
@@ -37,11 +41,13 @@ __all__ = [
     "BlobMissing",
     "BlobWriter",
     "Blobs",
+    "Record",
     "Reply",
     "Session",
     "SessionHeld",
     "Store",
     "Stored",
+    "Sum",
     "apply_change",
     "data_dir",
     "open_store",

@@ -241,7 +241,9 @@ class _Reader(io.RawIOBase):
 def _find(work: Work, handle: str) -> tuple[int, Blob]:
     wanted = handle.strip().lower()
     if len(wanted) < 6 or wanted.strip("0123456789abcdef"):
-        raise BlobMissing(f"{handle!r} is no handle", hint="a handle is at least 6 hex characters, as a notice shows it")
+        raise BlobMissing(
+            f"{handle!r} is no handle", hint="a handle is at least 6 hex characters, as a notice shows it"
+        )
     rows = work.all(_BY_PREFIX, {"low": wanted, "high": wanted + "g"})
     found = sorted({row[1] for row in rows})
     if not found:

@@ -1,9 +1,9 @@
 """How messages become rows and rows become messages again, without losing anything.
 
-A message that came over a wire is stored as its wire object, as JSON: parsing it again gives the same message. Several
-messages of one wire object (tool results beside a text) share one body. Whatever parsing does not give back exactly, and
-every message brim made itself, is stored as the message value. Lone surrogates, which no encoder and no provider
-takes, become U+FFFD on the way in.
+A message that came over a wire is stored as its wire object, as JSON: parsing it again gives the same message.
+Several messages of one wire object (tool results beside a text) share one body. Whatever parsing does not give back
+exactly, and every message brim made itself, is stored as the message value. Lone surrogates, which no encoder and no
+provider takes, become U+FFFD on the way in.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class Packed:
             try:
                 self._messages = self._decode()
             except (msgspec.DecodeError, BrimError, IndexError) as error:
-                raise StoreUnusable(f"{self.where} cannot be read: {error}", hint="the rest of the session can") from error
+                raise StoreUnusable(
+                    f"{self.where} cannot be read: {error}", hint="the rest of the session can"
+                ) from error
         return self._messages[piece or 0]
 
     def _decode(self) -> list[Message]:

@@ -7,6 +7,7 @@ every write renews it. A holder that lost its lease finds out inside the transac
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import socket
@@ -55,14 +56,10 @@ def alive(place: str, pid: int, started: str) -> bool | None:
 @functools.cache
 def _place() -> str:
     parts = [socket.gethostname()]
-    for read in (
-        lambda: Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-        lambda: os.readlink("/proc/self/ns/pid"),
-    ):
-        try:
-            parts.append(read())
-        except OSError:
-            continue
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with contextlib.suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
     return " ".join(parts)
 
 

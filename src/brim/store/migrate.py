@@ -1,14 +1,15 @@
 """Bring a database to the newest schema: created at head in one go, migrated by Alembic, or refused where it is newer.
 
-Alembic (0.1 s to import) is loaded only for a real migration; a test holds its revisions and `schema.REVISIONS` together.
+Alembic (0.1 s to import) is loaded only for a real migration; a test holds its revisions and `schema.REVISIONS`
+together.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, MetaData, Table, Text, insert, literal_column, select
+from sqlalchemy import Column, MetaData, Select, Table, Text, insert, literal_column, select
 
 from brim.errors import StoreUnusable
 from brim.store.schema import REVISIONS, metadata
@@ -22,12 +23,14 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 _version = Table("alembic_version", MetaData(), Column("version_num", Text, primary_key=True))
 _READ = select(_version.c.version_num)
-_HAS_SQLITE = (
-    select(literal_column("1")).select_from(Table("sqlite_master", MetaData())).where(
-        literal_column("name") == literal_column("'alembic_version'")
-    )
+_HAS_SQLITE: Select[Any] = (
+    select(literal_column("1"))
+    .select_from(Table("sqlite_master", MetaData()))
+    .where(literal_column("name") == literal_column("'alembic_version'"))
 )
-_HAS_POSTGRES = select(literal_column("1")).where(literal_column("to_regclass('alembic_version') IS NOT NULL"))
+_HAS_POSTGRES: Select[Any] = select(literal_column("1")).where(
+    literal_column("to_regclass('alembic_version') IS NOT NULL")
+)
 
 
 def bring_to_head(database: Database) -> None:

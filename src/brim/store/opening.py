@@ -6,8 +6,6 @@ Nothing here imports SQLAlchemy before a store is really opened.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -79,7 +77,10 @@ def _open(url: str, path: Path | None, clock: Callable[[], float], *, durable: b
         raise
 
 
-def _open_temporary(clock: Callable[[], float], fill: Callable[[Store], None] | None = None) -> Store:
+def _open_temporary(clock: Callable[[], float]) -> Store:
+    import shutil
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix="brim-"))
     store = _open(TEMPORARY, folder / "brim.db", clock, durable=False)
     store.at_close(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -110,7 +111,9 @@ def _postgres_url(url: str) -> str:
     scheme, _, rest = url.partition("://")
     if scheme in ("postgres", "postgresql", "postgresql+psycopg"):
         return f"postgresql+psycopg://{rest}"
-    raise ConfigError(f"the store URL scheme {scheme!r} is unknown", hint="use a file path, sqlite:/// or postgresql://")
+    raise ConfigError(
+        f"the store URL scheme {scheme!r} is unknown", hint="use a file path, sqlite:/// or postgresql://"
+    )
 
 
 def _prepare_file(path: Path, create: bool) -> None:

@@ -12,9 +12,10 @@ A change is one of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-JSON: TypeAlias = "None | bool | int | float | str | Sequence[JSON] | Mapping[str, JSON]"
+JSON: TypeAlias = Any
+"""Any JSON value."""
 
 
 def plan_change(before: JSON, after: JSON) -> dict[str, JSON]:
@@ -31,15 +32,15 @@ def apply_change(before: JSON, change: Mapping[str, JSON]) -> JSON:
     if "whole" in change:
         return change["whole"]
     if "splice" in change:
-        start, removed, values = change["splice"]  # type: ignore[misc, union-attr, str-unpack]
+        start, removed, values = change["splice"]
         assert isinstance(before, (list, tuple)) and isinstance(start, int) and isinstance(removed, int)
-        return [*before[:start], *values, *before[start + removed :]]  # type: ignore[misc, union-attr]
+        return [*before[:start], *values, *before[start + removed :]]
     assert isinstance(before, Mapping)
     after = dict(before)
-    for key in change.get("gone", ()):  # type: ignore[union-attr]
-        del after[key]  # type: ignore[arg-type]
-    for key, inner in change.get("keys", {}).items():  # type: ignore[union-attr]
-        after[key] = apply_change(after.get(key), inner)  # type: ignore[arg-type]
+    for key in change.get("gone", ()):
+        del after[key]
+    for key, inner in change.get("keys", {}).items():
+        after[key] = apply_change(after.get(key), inner)
     return after
 
 

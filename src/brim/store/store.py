@@ -8,23 +8,26 @@ and a `Store` may be used from several threads. Every call names its session by 
 from __future__ import annotations
 
 import contextlib
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import msgspec
-from sqlalchemy import BigInteger, Integer, Text, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, Text, bindparam, delete, func, select, update
 
 from brim.conversation import Message, assistant
-from brim.errors import SessionNotFound, StoreUnusable, UsageError
+from brim.errors import SessionNotFound, StoreUnusable
+from brim.store import sessions as rows_of_sessions
 from brim.store.blobs import CAP
 from brim.store.blobtable import StoredBlobs
 from brim.store.bodies import Body, Packed, encode, pack, plain
 from brim.store.leases import LEASE_S, Holder, alive, this_holder
+from brim.store.reply import Reply
+from brim.store.requests import Axis, Record, RequestFacts, Requests, Sum
 from brim.store.schema import drafts, leases, messages, row_into, sessions
-from brim.store.values import Session, SessionHeld, Stored, short_id
+from brim.store.sessions import next_seq
+from brim.store.values import Session, SessionChanges, SessionHeld, Stored, short_id
 
 if TYPE_CHECKING:
     from brim.store.database import Database, Row, Work
@@ -32,24 +35,12 @@ if TYPE_CHECKING:
 _ID = bindparam("id", type_=Text)
 _N = bindparam("session", type_=BigInteger)
 
-_next_seq = (
-    select(func.coalesce(func.max(messages.c.seq) + 1, 0))
-    .where(messages.c.session == sessions.c.n)
-    .scalar_subquery()
-)
 _draft_count = select(func.count()).select_from(drafts).where(drafts.c.session == sessions.c.n).scalar_subquery()
-_updated = (
-    select(messages.c.created)
-    .where(messages.c.session == sessions.c.n)
-    .order_by(messages.c.seq.desc())
-    .limit(1)
-    .scalar_subquery()
-)
-
 _GATE = (
     select(
-        sessions.c.n, sessions.c.title, _next_seq, _draft_count,
-        leases.c.holder, leases.c.place, leases.c.host, leases.c.pid, leases.c.started, leases.c.since, leases.c.expires,
+        sessions.c.n, sessions.c.title, next_seq.scalar_subquery(), _draft_count,
+        leases.c.holder, leases.c.place, leases.c.host, leases.c.pid, leases.c.started, leases.c.since,
+        leases.c.expires,
     )
     .select_from(sessions.outerjoin(leases, leases.c.session == sessions.c.n))
     .where(sessions.c.id == _ID)
@@ -82,29 +73,6 @@ _LOAD = (
     .where(messages.c.session == _N, messages.c.seq >= bindparam("start"))
     .order_by(messages.c.seq)
 )  # fmt: skip
-_NUMBER = select(sessions.c.n).where(sessions.c.id == _ID)
-
-_facts = select(
-    sessions.c.n, sessions.c.id, sessions.c.project, sessions.c.title, sessions.c.created, _updated, _next_seq,
-    sessions.c.mode, sessions.c.model, sessions.c.parent, sessions.c.parent_seq, sessions.c.archived, sessions.c.meta,
-)  # fmt: skip
-_BY_ID = _facts.where(sessions.c.id == _ID)
-_BY_PREFIX = (
-    _facts.where(func.substr(sessions.c.id, 1, bindparam("length", type_=Integer)) == bindparam("prefix", type_=Text))
-    .order_by(sessions.c.touched.desc(), sessions.c.n.desc())
-    .limit(20)
-)
-_project = bindparam("project", type_=Text)
-_LIST = (
-    _facts.where(
-        (_project.is_(None)) | (sessions.c.project == _project),
-        sessions.c.archived <= bindparam("archived", type_=Integer),
-    )
-    .order_by(sessions.c.touched.desc(), sessions.c.n.desc())
-    .limit(bindparam("most", type_=Integer))
-)
-_INSERT_SESSION = row_into(sessions).returning(sessions.c.n)
-_NEXT_TOUCH = select(func.coalesce(func.max(sessions.c.touched), 0) + 1)
 
 
 class Gate(NamedTuple):
@@ -128,6 +96,7 @@ class Store:
         self._closing: list[Callable[[], None]] = []
         self._closed = False
         self._where = database.where
+        self._requests = Requests(self)
 
     @property
     def read_only(self) -> bool:
@@ -181,81 +150,56 @@ class Store:
         meta: Mapping[str, Any] | None = None,
     ) -> Session:
         """A new, empty session of a project directory. Raises UsageError where `id` is taken or unfit."""
-        now = self._clock()
+        values = {"project": project, "title": title, "mode": mode, "model": model, "meta": meta}
         with self.writing() as work:
-            row = self.insert_session(
-                work,
-                id,
-                {"project": project, "title": title, "mode": mode, "model": model, "meta": encode(meta) if meta else None},
-                now,
-            )
-        self._known[row.id] = 0
-        return row
-
-    def insert_session(self, work: Work, id: str | None, values: Mapping[str, Any], now: float) -> Session:
-        """Insert a session row; an id is made where none is given."""
-        if id is None:
-            id = secrets.token_hex(10)
-            while work.one(_BY_PREFIX, {"length": 7, "prefix": id[:7]}) is not None:
-                id = secrets.token_hex(10)
-        else:
-            _check_id(id)
-            if work.one(_NUMBER, {"id": id}) is not None:
-                raise UsageError(f"there already is a session {id!r}", hint=f"continue it with --session {id}")
-        touched = work.one(_NEXT_TOUCH)
-        assert touched is not None
-        row: dict[str, Any] = {
-            "id": id, "title": None, "created": now, "touched": touched[0], "mode": None, "model": None, "parent": None,
-            "parent_seq": None, "archived": 0, "meta": None, "plan": None, **values,
-        }  # fmt: skip
-        for name in ("project", "title", "mode", "model"):
-            row[name] = plain(row[name])
-        work.run(_INSERT_SESSION, row)
-        found = work.one(_BY_ID, {"id": id})
-        assert found is not None
-        return _session(found)
+            made = rows_of_sessions.create(work, id, values, self._clock())
+        self._known[made.id] = 0
+        return made
 
     def find_session(self, prefix: str | None = None, project: str | None = None) -> Session:
-        """The session whose id begins with `prefix`, or the one of `project` that was used last.
+        """The session whose id begins with `prefix`, or the one of `project` (None: of all) that was used last.
 
         Raises SessionNotFound, naming candidates where there are some.
         """
         with self.reading() as work:
-            if prefix is None:
-                rows = work.all(_LIST, {"project": plain(project), "archived": 0, "most": 1})
-                if rows:
-                    return _session(rows[0])
-                raise SessionNotFound(
-                    f"no session yet in {project}" if project else "no session yet", hint="start one: ai \"…\""
-                )
-            exact = work.one(_BY_ID, {"id": plain(prefix)})
-            if exact is not None:
-                return _session(exact)
-            rows = work.all(_BY_PREFIX, {"length": len(prefix), "prefix": plain(prefix)}) if prefix else []
-            if len(rows) == 1:
-                return _session(rows[0])
-            if rows:
-                names = ", ".join(_name(_session(row), len(prefix)) for row in rows[:5])
-                raise SessionNotFound(f"{prefix!r} is short for {len(rows)} sessions", hint=f"say which: {names}")
-            recent = work.all(_LIST, {"project": plain(project), "archived": 1, "most": 5})
-            names = ", ".join(_name(_session(row)) for row in recent)
-            raise SessionNotFound(
-                f"no session {prefix!r}", hint=f"the latest are: {names}" if names else "`brim sessions list` shows all"
-            )
+            return rows_of_sessions.find(work, prefix, project)
 
     def get_session(self, session: str) -> Session:
         """The session with exactly this id. Raises SessionNotFound."""
         with self.reading() as work:
-            row = work.one(_BY_ID, {"id": plain(session)})
-        if row is None:
-            raise SessionNotFound(f"no session {session!r}")
-        return _session(row)
+            return rows_of_sessions.get(work, session)
 
     def list_sessions(self, project: str | None = None, limit: int = 50, *, archived: bool = False) -> list[Session]:
-        """Sessions, the one used last first; of one project, or of all."""
+        """Sessions of one project, or of all, the one used last first; archived ones only if asked for."""
         with self.reading() as work:
-            rows = work.all(_LIST, {"project": plain(project), "archived": int(archived), "most": limit})
-        return [_session(row) for row in rows]
+            return rows_of_sessions.listed(work, project, limit, archived)
+
+    def change_session(self, session: str, **values: Unpack[SessionChanges]) -> Session:
+        """Set title, mode, model, archived or meta. Needs no lease: none of it touches the history."""
+        with self.writing() as work:
+            n = rows_of_sessions.number(work, session)
+            for name, value in values.items():
+                rows_of_sessions.change(work, n, name, value)
+            return rows_of_sessions.get(work, session)
+
+    def rename(self, session: str, title: str) -> Session:
+        return self.change_session(session, title=title)
+
+    def fork(self, session: str, at_seq: int | None = None, *, title: str | None = None) -> Session:
+        """A new session with the messages before `at_seq` (None: all there are), and the plan as it stood there.
+
+        The parent may be in use by another terminal, and may be deleted later. Raises SessionNotFound, UsageError.
+        """
+        with self.writing() as work:
+            made = rows_of_sessions.fork(work, rows_of_sessions.get(work, session), at_seq, title, self._clock())
+        self._known[made.id] = made.messages
+        return made
+
+    def delete(self, session: str) -> None:
+        """Delete a session and all of its rows; originals nobody else uses go with the next `gc`. Needs the lease."""
+        with self.writing() as work:
+            rows_of_sessions.remove(work, self.gate(work, session).n)
+        self._known.pop(session, None)
 
     # Messages
 
@@ -286,17 +230,17 @@ class Store:
         Bodies decode when `Stored.message` is first asked for. Raises SessionNotFound.
         """
         with self.reading() as work:
-            row = work.one(_NUMBER, {"id": plain(session)})
-            if row is None:
-                raise SessionNotFound(f"no session {session!r}")
-            rows = work.all(_LOAD, {"session": row[0], "start": start})
-            draft = _draft_text(work, row[0])
+            n = rows_of_sessions.number(work, session)
+            rows = work.all(_LOAD, {"session": n, "start": start})
+            draft = _draft_text(work, n)
         found = _stored(rows, session)
         following = found[-1].seq + 1 if found else start
         self._known.setdefault(session, following)
         if draft:
             body = encode(assistant(draft))
-            found.append(Stored(following, "assistant", self._clock(), True, None, Packed("", None, body, session), None))
+            found.append(
+                Stored(following, "assistant", self._clock(), True, None, Packed("", None, body, session), None)
+            )
         return found
 
     def begin_reply(self, session: str) -> Reply:
@@ -306,6 +250,31 @@ class Store:
             if gate.drafts:
                 self._known[session] = self._settle_draft(work, gate)
         return Reply(self, session)
+
+    # Requests
+
+    def record_request(self, session: str, **facts: Unpack[RequestFacts]) -> int:
+        """Record one request of a session; returns its number.
+
+        All by keyword, all optional: mode, model, plan (the whole plan: what changed is worked out here), bill, usage
+        (`brim.budget.Usage` or a mapping of its fields), cost (US dollars), duration and ttft (seconds), finish, error,
+        meta, seq (messages the session had; now by default). Needs the lease, like `append`.
+        """
+        return self._requests.record(session, **facts)
+
+    def last_plan(self, session: str, at_seq: int | None = None) -> dict[str, Any] | None:
+        """The plan of the last request (of the last one made with at most `at_seq` messages); None before the first."""
+        return self._requests.last_plan(session, at_seq)
+
+    def requests(self, session: str) -> list[Record]:
+        """Every request of a session, in order."""
+        return self._requests.all(session)
+
+    def usage(
+        self, by: Axis, *, since: str | None = None, project: str | None = None, session: str | None = None
+    ) -> list[Sum]:
+        """Sums by day (local), model, session or mode; `since` is a day, YYYY-MM-DD."""
+        return self._requests.sums(by, since, project, session)
 
     # Leases
 
@@ -366,7 +335,7 @@ class Store:
         return self._clock()
 
     def gate(self, work: Work, session: str) -> Gate:
-        """Make sure that this store may write the session, for this transaction. Raises SessionBusy, SessionNotFound."""
+        """Make sure, for this transaction, that this store may write it. Raises SessionBusy, SessionNotFound."""
         row = work.one(_GATE, {"id": plain(session)})
         if row is None:
             raise SessionNotFound(f"no session {session!r}")
@@ -446,7 +415,9 @@ class Store:
             gate = self.gate(work, session)
             work.run(_DELETE_DRAFT, {"session": gate.n})
 
-    def replace_draft(self, session: str, new: Sequence[Message], incomplete: bool, meta: Mapping[str, Any] | None) -> range:
+    def replace_draft(
+        self, session: str, new: Sequence[Message], incomplete: bool, meta: Mapping[str, Any] | None
+    ) -> range:
         rows = pack(new)
         with self.writing() as work:
             gate = self.gate(work, session)
@@ -455,61 +426,6 @@ class Store:
             self._insert(work, gate, gate.next, rows, new, incomplete, meta)
         self._known[session] = gate.next + len(rows)
         return range(gate.next, gate.next + len(rows))
-
-
-class Reply:
-    """An answer that streams in: written every so often, so that a killed process leaves its half answer behind.
-
-    Whatever happens, the answer is stored once: `finish` puts the whole message in the half one's place in one
-    transaction; without it the next write to the session makes the half one an incomplete message.
-    """
-
-    EVERY_S = 0.2
-    EVERY_CHARS = 2_000
-
-    def __init__(self, store: Store, session: str) -> None:
-        self._store = store
-        self._session = session
-        self._pending: list[str] = []
-        self._size = 0
-        self._written = 0
-        self._text: list[str] = []
-        self._last = time.monotonic()
-
-    def extend(self, chunk: str) -> None:
-        """More text of the answer. Writes at most every `EVERY_S` seconds or `EVERY_CHARS` characters."""
-        self._pending.append(chunk)
-        self._text.append(chunk)
-        self._size += len(chunk)
-        if self._size >= self.EVERY_CHARS or time.monotonic() - self._last >= self.EVERY_S:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what has come."""
-        if self._size:
-            self._store.write_draft(self._session, self._written, "".join(self._pending))
-            self._written += 1
-            self._pending.clear()
-            self._size = 0
-        self._last = time.monotonic()
-
-    def finish(self, *messages: Message, meta: Mapping[str, Any] | None = None) -> range:
-        """Store the whole answer in the half one's place; returns its seqs."""
-        return self._store.replace_draft(self._session, messages, False, meta)
-
-    def keep(self, meta: Mapping[str, Any] | None = None) -> range:
-        """Store what has come as an incomplete message (interrupted); nothing where no text came."""
-        text = "".join(self._text)
-        return self._store.replace_draft(self._session, [assistant(text)] if text else [], True, meta)
-
-    def drop(self) -> None:
-        """Forget what has come: the request is made again."""
-        self._pending.clear()
-        self._text.clear()
-        self._size = 0
-        if self._written:
-            self._store.drop_draft(self._session)
-            self._written = 0
 
 
 def _draft_text(work: Work, n: int) -> str:
@@ -524,25 +440,6 @@ def _stored(rows: Sequence[Row], session: str) -> list[Stored]:
             packed = Packed(api, piece, body or "", f"message {seq} of session {session}")
         found.append(Stored(seq, role, created, bool(incomplete), meta, packed, piece))
     return found
-
-
-def _session(row: Row) -> Session:
-    n, id, project, title, created, updated, count, mode, model, parent, parent_seq, archived, meta = row
-    return Session(
-        n=n, id=id, project=project, title=title, created=created, updated=updated or created, messages=count,
-        mode=mode, model=model, parent=parent, parent_seq=parent_seq, archived=bool(archived),
-        meta=msgspec.json.decode(meta) if meta else {},
-    )  # fmt: skip
-
-
-def _name(session: Session, longer_than: int = 0) -> str:
-    name = session.short if len(session.short) > longer_than else session.id[: longer_than + 4]
-    return f"{name} ({session.title})" if session.title else name
-
-
-def _check_id(id: str) -> None:
-    if not id or len(id) > 200 or not id.isprintable() or any(c.isspace() for c in id) or id.startswith("-"):
-        raise UsageError(f"{id!r} cannot name a session", hint="use up to 200 letters, digits and signs, no spaces")
 
 
 def _title_of(new: Sequence[Message]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -36,6 +36,16 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def short(self) -> str:
         return short_id(self.id)
+
+
+class SessionChanges(TypedDict, total=False):
+    """What of a session can be set after it was made."""
+
+    title: str | None
+    mode: str | None
+    model: str | None
+    archived: bool
+    meta: Mapping[str, Any] | None
 
 
 def short_id(id: str) -> str:
@@ -76,7 +86,7 @@ class Stored:
 
 
 class SessionHeld(SessionBusy):
-    """Another store writes the session: `host`, `pid`, `since` (Unix seconds) say which; None where only a trace is left."""
+    """Another store writes the session, or has written it since: `host`, `pid` and `since` (Unix seconds) say who holds it."""
 
     def __init__(
         self,
