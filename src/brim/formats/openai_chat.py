@@ -166,7 +166,7 @@ def _render_one(message: Message) -> dict[str, Any]:
         or (type(part) in (Opaque, Thinking) and reuse and _in_content(part, out.get("content")))
     ]
     old = out.get("content")
-    if reuse and "content" in out and _matches(content, old):
+    if reuse and _matches(content, old):
         return out
     out["content"] = _content(content, message.role, isinstance(old, list), reuse)
     if out["content"] == "" and message.role == "assistant" and (out.get("tool_calls") or out.get("function_call")):
@@ -236,8 +236,8 @@ def _calls(message: Message, out: dict[str, Any], reuse: bool) -> None:
             return
     if calls:
         out["tool_calls"] = [write_call(call, reuse=reuse) for call in calls]
-    else:
-        out.pop("tool_calls", None)
+    elif out.get("tool_calls"):
+        del out["tool_calls"]
 
 
 def _named(function: Mapping[str, Any], call: ToolCall) -> Mapping[str, Any]:

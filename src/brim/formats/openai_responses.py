@@ -152,10 +152,9 @@ def render(messages: Sequence[Message], items: Any) -> tuple[Any, Any]:
             out.append({"role": "user", "content": wire} if isinstance(wire, str) else wire)
         else:
             out.extend(write_items(message))
-    if isinstance(items, str) and len(out) == 1 and len(messages) - (head is not None) == 1:
-        only = messages[-1]
-        if isinstance(only.wire, str) and not only.edited and only.role == "user":
-            return head, only.wire
+    if isinstance(items, str) and len(out) == 1 and isinstance(messages[-1].wire, str) and messages[-1].role == "user":
+        content = out[0]["content"]  # the one string it was, still a string
+        return head, content if isinstance(content, str) else out
     return head, out
 
 

@@ -137,11 +137,16 @@ def _set(body: dict[str, Any], field: str, value: Any) -> None:
 
 
 def parse_message(wire: Any, api: str) -> list[Message]:
-    """The messages in one wire object of `api` (Responses: an item, or the list of items of one output)."""
+    """The messages in one wire object of `api` (Responses: an item, or the list of items of one output).
+
+    An Anthropic response as a whole is taken too; of it, role and content become the message.
+    """
     _known(api)
     if api == "openai.chat":
         return openai_chat.parse([wire], "message")[0]
     if api == "anthropic.messages":
+        if isinstance(wire, Mapping) and wire.get("type") == "message":  # a whole response: only this much goes back
+            wire = {"role": wire.get("role"), "content": wire.get("content")}
         return anthropic_messages.parse([wire], "message")[0]
     return openai_responses.parse(wire if isinstance(wire, list | tuple) else [wire], "item")[0]
 
