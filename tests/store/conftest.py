@@ -1,0 +1,92 @@
+"""Stores to test with: a SQLite file, and a real Postgres on loopback, started once from the system's own package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from brim.store import Store, open_store
+
+
+def _postgres_bin() -> Path | None:
+    for folder in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True):
+        if (folder / "postgres").exists() and (folder / "initdb").exists():
+            return folder
+    found = shutil.which("postgres")
+    return Path(found).resolve().parent if found else None
+
+
+def _as_user(command: list[str]) -> list[str]:
+    """Postgres refuses to run as root: root runs it as the package's own user."""
+    return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a server of our own, without a database name."""
+    binaries = _postgres_bin()
+    if binaries is None:
+        pytest.skip("no Postgres server installed here (Debian: apt-get install postgresql)")
+    pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
+    folder = Path(tempfile.mkdtemp(prefix="brim-pg-", dir="/tmp"))
+    data = folder / "data"
+    data.mkdir()
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres")
+        shutil.chown(data, "postgres")
+    subprocess.run(
+        _as_user([str(binaries / "initdb"), "-D", str(data), "-A", "trust", "-U", "postgres", "-E", "UTF8"]),
+        check=True,
+        capture_output=True,
+    )
+    port = _free_port()
+    control = _as_user([str(binaries / "pg_ctl"), "-D", str(data), "-l", str(folder / "log"), "-w"])
+    subprocess.run(
+        [*control, "-o", f"-p {port} -c listen_addresses=127.0.0.1 -k {folder}", "start"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield f"postgresql://postgres@127.0.0.1:{port}"
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], check=True, stdout=subprocess.DEVNULL)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty store can be made: each test runs on both databases."""
+    if request.param == "sqlite":
+        return str(tmp_path / "data" / "brim.db")
+    return new_database(request.getfixturevalue("postgres"))
+
+
+def new_database(server: str) -> str:
+    import psycopg
+
+    name = f"t{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[call-overload]
+    return f"{server}/{name}"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with open_store(url) as opened:
+        yield opened
