@@ -21,6 +21,7 @@ from brim.context.wording import is_injected
 from brim.conversation import Message
 
 Strength: TypeAlias = Literal["explicit", "plain", "implicit"]
+_STRENGTHS: tuple[Strength, ...] = ("explicit", "plain", "implicit")
 Kind: TypeAlias = Literal["explicit", "plain", "implicit", "request", "aside", "courtesy", "quoted"]
 
 
@@ -171,12 +172,18 @@ def constraints_of(messages: Sequence[Message]) -> list[Constraint]:
         text = message.text
         if not text or is_injected(text):
             continue
-        own = [
-            Constraint(index, text[s.start : s.end], s.kind, s.superseded, s.start, s.score)
-            for s in judge(text)
-            if s.kind in ("explicit", "plain", "implicit")
-        ]
-        _supersede_earlier(found, own)
+        own: list[Constraint] = []
+        for said in judge(text):
+            sentence = text[said.start : said.end]
+            strength = said.kind if said.kind in ("explicit", "plain", "implicit") else None
+            replaced = None if said.superseded or said.kind == "quoted" else _replaced_earlier(found, sentence)
+            if replaced is not None:
+                old = found[replaced]
+                found[replaced] = msgspec.structs.replace(old, superseded=True)
+                # What replaces a rule is a rule, however casually it is put: "make it 50 instead".
+                strength = min(old.strength, strength or "implicit", key=_STRENGTHS.index)
+            if strength is not None:
+                own.append(Constraint(index, sentence, strength, said.superseded, said.start, said.score))
         found.extend(own)
     return found
 
@@ -304,12 +311,10 @@ _LOOK_BACK = 60
 """Constraints before the current message that a revision is compared with: what people correct is recent."""
 
 
-def _supersede_earlier(found: list[Constraint], own: list[Constraint]) -> None:
-    """Mark in `found` what a sentence of the current message replaces."""
-    for new in own:
-        if new.superseded or not revises(new.text):
-            continue
-        recent = [i for i in range(max(0, len(found) - _LOOK_BACK), len(found)) if not found[i].superseded]
-        hit = replaced_by(new.text, [found[i].text for i in recent], same_message=False)
-        if hit is not None:
-            found[recent[hit]] = msgspec.structs.replace(found[recent[hit]], superseded=True)
+def _replaced_earlier(found: list[Constraint], sentence: str) -> int | None:
+    """Index in `found` of the constraint of an earlier message that `sentence` replaces."""
+    if not revises(sentence):
+        return None
+    recent = [i for i in range(max(0, len(found) - _LOOK_BACK), len(found)) if not found[i].superseded]
+    hit = replaced_by(sentence, [found[i].text for i in recent], same_message=False)
+    return None if hit is None else recent[hit]

@@ -115,6 +115,7 @@ _ERROR_LINE = re.compile(
     r"refused|timed? ?out|unable to|undefined|unexpected)\b|错误|失败|异常|拒绝|超时|找不到|不存在).*$",
     re.I | re.M,
 )
+_ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 _COMPLETED = re.compile(
     r"\b(?:done|fixed|completed?|finished|implemented|resolved|added|updated|created|removed|renamed|changed|deleted|"
     r"replaced|written|wrote|saved|set|merged|deployed|installed|booked|cancell?ed|sent|succe(?:ss|eded|ssful)\w*|"
@@ -339,6 +340,8 @@ def _outcome(edges: str, exit_code: int | None, failed: bool) -> str:
 
 
 def _error_line(edges: str) -> str | None:
-    """The last line with an error word: a traceback ends with its cause."""
+    """The last line that names an error type (a traceback ends with its cause), else the last with an error word."""
     lines = [line for line in _ERROR_LINE.findall(edges) if not _EXIT.fullmatch(line.strip())]
-    return first_line(lines[-1], 160) if lines else None
+    named = [line for line in lines if _ERROR_NAME.search(line)]
+    told = named or [line for line in lines if not _TESTS.search(line)] or lines
+    return first_line(told[-1], 160) if told else None

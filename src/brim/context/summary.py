@@ -34,7 +34,7 @@ _ORDER: tuple[Section, ...] = (
 class Fact(msgspec.Struct, frozen=True):
     """A line of the summary that must not be lost in another wording of it, and the values that show it is there."""
 
-    kind: Literal["pin", "constraint", "path", "number"]
+    kind: Literal["pin", "constraint", "given", "path", "number"]
     line: str
     values: tuple[str, ...]
 
@@ -190,7 +190,7 @@ def _user_lines(messages: Sequence[Message], later: Sequence[Message], words: Wo
         section: Section = "facts" if constraint.strength == "implicit" else "rules"
         line = f"- {_one_line(constraint.text)}"
         order = constraint.message_index + constraint.start / 1e7
-        fact = Fact("constraint", line, (_one_line(constraint.text),))
+        fact = Fact("given" if section == "facts" else "constraint", line, (_one_line(constraint.text),))
         yield _Line(section, constraint.strength, order, line, fact)
     yield from _message_lines(messages, found, words)
 
