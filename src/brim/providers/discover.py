@@ -1,0 +1,168 @@
+"""Which model is asked where none is named: a key's, else a server on loopback, else the embedded one, else an error.
+
+The probes go to 127.0.0.1 only, all at once, and wait a short time: a port that is closed answers at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from brim.errors import ModelMissing
+from brim.providers.presets import (
+    LOCAL,
+    PRESETS,
+    ModelRef,
+    default_of,
+    ollama_url,
+    providers_with_key,
+    resolve_model,
+)
+
+if TYPE_CHECKING:
+    import aiohttp
+
+PROBE_SECONDS = 1.0
+EMBEDDED = "smollm2"
+_NO_CHAT = re.compile(
+    r"embed|rerank|whisper|\btts\b|bge-|e5-|minilm|clip|moderation|guard|ocr|transcribe|stable-diffusion", re.I
+)
+
+
+class LoopbackServer(msgspec.Struct, frozen=True):
+    """A kind of server that is looked for: the preset it is, and its base URL (ending in /v1)."""
+
+    preset: str
+    base_url: str
+
+
+def loopback_servers(env: Mapping[str, str]) -> list[LoopbackServer]:
+    """The servers to look for, in order of preference. OLLAMA_HOST moves the first where it names this machine;
+    BRIM_LOOPBACK=off looks for none, BRIM_LOOPBACK=URL[,URL] for those alone."""
+    chosen = env.get("BRIM_LOOPBACK", "").strip()
+    if chosen.lower() in ("off", "0", "no", "none", "false"):
+        return []
+    if chosen:
+        return [LoopbackServer("llamacpp", url.strip().rstrip("/")) for url in chosen.split(",") if url.strip()]
+    from brim.providers.connection import is_loopback
+
+    ollama = ollama_url(env["OLLAMA_HOST"]) if env.get("OLLAMA_HOST", "").strip() else PRESETS["ollama"].base_url
+    if not is_loopback(ollama):
+        ollama = PRESETS["ollama"].base_url
+    return [
+        LoopbackServer("ollama", ollama),
+        LoopbackServer("lmstudio", PRESETS["lmstudio"].base_url),
+        LoopbackServer("llamacpp", PRESETS["llamacpp"].base_url),
+    ]
+
+
+async def find_loopback_server(
+    env: Mapping[str, str], *, servers: Sequence[LoopbackServer] | None = None, seconds: float = PROBE_SECONDS
+) -> ModelRef | None:
+    """The first server on loopback that lists a chat model, with that model (a loaded one first); None if none answers."""
+    wanted = loopback_servers(env) if servers is None else list(servers)
+    if not wanted:
+        return None
+    import aiohttp
+
+    timeout = aiohttp.ClientTimeout(total=seconds)
+    async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+        found = await asyncio.gather(*(_probe(session, server, env) for server in wanted))
+    return next((ref for ref in found if ref is not None), None)
+
+
+async def default_model(env: Mapping[str, str], config: Mapping[str, Any] | None = None) -> ModelRef:
+    """The model that is asked where none is named.
+
+    In order: BRIM_MODEL; the user's own providers and then the presets whose key is set, with their documented
+    default; a server on loopback; the embedded model. Raises ModelMissing that names the three ways on.
+    """
+    if named := env.get("BRIM_MODEL", "").strip():
+        return resolve_model(named, env, config)
+    for provider in providers_with_key(env, config):
+        ref = default_of(provider, env, config)
+        if ref is not None and ref.base_url:
+            return msgspec.structs.replace(
+                ref, note=f"no model named: {ref.full_name}, the default where a key for {provider} is set"
+            )
+    found = await find_loopback_server(env)
+    if found is not None:
+        return found
+    if importlib.util.find_spec("xllamacpp") is not None:
+        return ModelRef(
+            provider=LOCAL, model=EMBEDDED, auth="none",
+            note="no key and no server on this machine: the embedded 135M model answers. It is for a first look and for "
+            "tests; set a key or start Ollama, LM Studio or llama.cpp for real work",
+        )  # fmt: skip
+    keys = ", ".join(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DASHSCOPE_API_KEY"))
+    raise ModelMissing(
+        "no model to ask: no key is set, no server answers on this machine, and the embedded model is not installed",
+        hint=f"set a key ({keys} …), start a local server (Ollama, LM Studio or llama.cpp), or install the embedded model "
+        "with pipx install 'brim[local]'",
+    )
+
+
+async def _probe(session: aiohttp.ClientSession, server: LoopbackServer, env: Mapping[str, str]) -> ModelRef | None:
+    root = server.base_url.removesuffix("/v1")
+    preset = PRESETS[server.preset]
+    key = next((env[name] for name in preset.key_env if env.get(name)), None)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    window: int | None = None
+    listed = await _get(session, f"{server.base_url}/models", headers)
+    models = [str(entry.get("id")) for entry in _entries(listed, "data") if entry.get("id")]
+    if server.preset == "ollama":
+        details = await _get(session, f"{root}/api/tags", headers)
+        families = {str(entry.get("name")): entry.get("details") for entry in _entries(details, "models")}
+        models = [name for name in models if not _is_bert(families.get(name))]
+        running = [
+            str(entry.get("name")) for entry in _entries(await _get(session, f"{root}/api/ps", headers), "models")
+        ]
+        models = [name for name in running if name in models] + [name for name in models if name not in running]
+    elif server.preset == "lmstudio":
+        details = _entries(await _get(session, f"{root}/api/v0/models", headers), "data")
+        talking = [entry for entry in details if entry.get("type") in ("llm", "vlm")]
+        talking.sort(key=lambda entry: entry.get("state") != "loaded")
+        if talking:
+            models = [str(entry.get("id")) for entry in talking]
+            loaded = talking[0].get("loaded_context_length")
+            window = loaded if isinstance(loaded, int) and loaded > 0 else None
+    elif models:
+        props = await _get(session, f"{root}/props", headers)
+        settings = props.get("default_generation_settings") if isinstance(props, dict) else None
+        n_ctx = settings.get("n_ctx") if isinstance(settings, dict) else None
+        window = n_ctx if isinstance(n_ctx, int) and n_ctx > 0 else None
+    model = next((name for name in models if not _NO_CHAT.search(name)), None)
+    if model is None:
+        return None
+    return ModelRef(
+        provider=server.preset, model=model, api=preset.api, base_url=server.base_url, key=key, auth=preset.auth,
+        key_env=preset.key_env, dialect=preset.dialect, window=window,
+        note=f"no key set: {model} on the server at {root}",
+    )  # fmt: skip
+
+
+async def _get(session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> Any:
+    """JSON of a GET on loopback, None for anything else: a probe that fails means there is no such server."""
+    import aiohttp
+
+    try:
+        async with session.get(url, headers=headers, allow_redirects=False) as response:
+            if response.status != 200:
+                return None
+            return msgspec.json.decode(await response.content.read(4_000_000))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        return None
+
+
+def _entries(value: Any, key: str) -> list[dict[str, Any]]:
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _is_bert(details: object) -> bool:
+    return isinstance(details, dict) and "bert" in str(details.get("family", "")).lower()
