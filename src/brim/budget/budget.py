@@ -41,8 +41,8 @@ def budget_for(
 ) -> Budget:
     """The smaller of the history budget and what the window leaves for messages.
 
-    `tools`: tokens of all tool definitions, or tokens by tool name, which an error then lists. Raises ContextOverflow
-    where nothing is left for messages, saying what takes it.
+    `tools`: tokens of all tool definitions, or tokens by tool name, which an error then lists (a name in parentheses
+    belongs to no tool). Raises ContextOverflow where nothing is left for messages, saying what takes it.
     """
     sizes = dict(tools) if isinstance(tools, Mapping) else {}
     tool_tokens = sum(sizes.values()) if isinstance(tools, Mapping) else tools
@@ -66,7 +66,7 @@ def _overflow(
 ) -> ContextOverflow:
     room = window - reserved - margin
     if tools + overhead > room and tools > 0 and room > 0:
-        named = sorted(sizes.items(), key=lambda item: -item[1])
+        named = sorted((item for item in sizes.items() if item[0][:1] != "("), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {tokens:,}" for name, tokens in named[:8])
         more = f" and {len(named) - 8} more" if len(named) > 8 else ""
         which = f" ({listed}{more})" if listed else ""

@@ -15,14 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
-import msgspec
-
 from brim.conversation import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from brim.conversation.clean import clean_text
 from brim.tokens.encodings import FALLBACK, batch_count, encoding_of
 from brim.tokens.estimate import estimate_batch
 from brim.tokens.media import MediaRates, count_media, media_rates, media_text
-from brim.tokens.opaque import opaque_parts
+from brim.tokens.opaque import json_text, opaque_parts
 
 Estimate: TypeAlias = Literal["classes", "chars"]
 
@@ -36,6 +34,7 @@ TOOL_OVERHEAD = 7
 TOOLS_OVERHEAD = 12
 """For each tool and once for all: the frame of OpenAI's function definitions (its cookbook's func_init and func_end).
 The rest of that formula prices a schema a little below its JSON text, which is counted here."""
+SHARED = "(around all tools)"
 CLAUDE_TOOLS_OVERHEAD = 346
 """The system prompt Anthropic adds where a request has tools (its tool use page, Claude 4)."""
 
@@ -134,13 +133,18 @@ class TokenCounter:
         """Tokens of all tool definitions: their JSON and the frame around them; 0 for none."""
         if not tools:
             return 0
-        return sum(self.count_each_tool(tools).values()) + self._tools_overhead
+        return sum(self.count_each_tool(tools).values())
 
     def count_each_tool(self, tools: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-        """Tokens of each tool by its name, without what all share; tools of one name are added up."""
+        """Tokens of each tool by its name, and of what all share under `SHARED`: they sum to `count_tools`.
+
+        Tools of one name are added up.
+        """
+        if not tools:
+            return {}
         named = [tool_text(tool) for tool in tools]
         counted = self._count(text for _, text in named)
-        sizes: dict[str, int] = {}
+        sizes = {SHARED: self._tools_overhead}
         for name, text in named:
             sizes[name] = sizes.get(name, 0) + counted[text] + TOOL_OVERHEAD
         return sizes
@@ -224,10 +228,7 @@ def tool_text(tool: Mapping[str, Any]) -> tuple[str, str]:
     inner = tool.get("function")
     body: Mapping[str, Any] = inner if isinstance(inner, Mapping) else tool
     name = body.get("name") or tool.get("type") or "tool"
-    try:
-        return str(name), msgspec.json.encode(body, enc_hook=str).decode()
-    except (TypeError, ValueError, RecursionError):
-        return str(name), str(body)
+    return str(name), json_text(body)
 
 
 def counter_for(model: str | None = None, *, estimate: Estimate = "classes") -> TokenCounter:

@@ -25,11 +25,19 @@ def opaque_parts(wire: Any) -> tuple[str, list[Media], int]:
     """The JSON text of a block without its binary data, that data as media, and the tokens of what is encrypted."""
     found = _Found()
     plain = found.walk(wire, "", 0)
+    return json_text(plain), found.media, found.tokens
+
+
+def json_text(value: Any) -> str:
+    """A value as compact JSON; what JSON cannot say, as Python would show it."""
     try:
-        text = msgspec.json.encode(plain, enc_hook=str).decode()
-    except (TypeError, ValueError, RecursionError):
-        text = str(plain)
-    return text, found.media, found.tokens
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    except (TypeError, ValueError, RecursionError):  # ValueError: also a lone surrogate
+        pass
+    try:
+        return str(value)
+    except RecursionError:
+        return "(nested too deep)"
 
 
 class _Found:
@@ -41,7 +49,7 @@ class _Found:
         if isinstance(value, str):
             return self._take(value, media_type)
         if depth > _DEEPEST:
-            return str(value)
+            return json_text(value)
         if isinstance(value, Mapping):
             for key in ("media_type", "mimeType", "mime_type", "type", "format"):
                 if isinstance(value.get(key), str):
