@@ -1,0 +1,319 @@
+"""What the digest of a tool result keeps: a pure function of the result's text and of what else stands in the view.
+
+A result that the model has read keeps each line that carries something seen nowhere else in the view: a code-like
+identifier (with `_ . / -`, a digit or an inner capital), or a Chinese value. What an arriving result merely repeats
+from text that still stands above, block by block, need not be sent a second time. Both answers are character ranges
+(whole lines; of a line over 240 characters the surroundings), and the engine writes the marks between them.
+
+`Seen` is the index both need. It follows from the history and the plan alone, so it can be rebuilt at any time, and it
+is kept up message by message: one new message costs the length of its own text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Span: TypeAlias = tuple[int, int]
+Kind: TypeAlias = Literal["code", "run", "list", "grep"]
+
+LONG_LINE = 240
+"""Characters; a longer line is cut inside. A page of source code has hardly any."""
+AROUND = 64
+"""Characters that stay to either side of what is new in a long line: about a phrase, or a JSON row's neighbours."""
+LEAST_SAVING = 10
+"""Tokens a digest must save; below, a mark costs as much as it saves."""
+BLOCK_LINES = 3
+"""A repeat is at least three lines in a row, or one row of JSON: single lines such as `return None` are everywhere."""
+BLOCK_BYTES = 120
+"""A repeat is at least this long (30 tokens), so that the mark naming its source pays."""
+
+_WORD = re.compile(r"[A-Za-z_][\w./-]{3,}|\d{3,}")
+_CODE_LIKE = re.compile(r"\d|[_./-]|[a-z][A-Z]")
+_QUOTED = re.compile(r'"([^"\\\n]{2,24})"')
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_ROW_END = re.compile(r"\}\s*,\s*(?=\{)")
+
+
+def identifiers(line: str) -> Iterator[tuple[str, int, int]]:
+    """The code-like identifiers and quoted Chinese values of one line, each with its place in it."""
+    for match in _WORD.finditer(line):
+        word = match.group().strip("./-")
+        if len(word) >= 3 and _CODE_LIKE.search(word):
+            yield word, match.start(), match.end()
+    if _HAN.search(line):
+        for match in _QUOTED.finditer(line):
+            if _HAN.search(match.group(1)):
+                yield match.group(1), match.start(), match.end()
+
+
+def lines_of(text: str) -> list[Span]:
+    """The lines of a text as character ranges, newlines included; together they are the text."""
+    spans: list[Span] = []
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        spans.append((start, end + 1))
+        start = end + 1
+    if start < len(text):
+        spans.append((start, len(text)))
+    return spans
+
+
+def units_of(text: str) -> list[Span]:
+    """Lines, and long lines of JSON cut between their rows (`}, {`): what a repeat is made of."""
+    units: list[Span] = []
+    for start, end in lines_of(text):
+        if end - start > LONG_LINE:
+            at = start
+            for match in _ROW_END.finditer(text, start, end):
+                units.append((at, match.end()))
+                at = match.end()
+            units.append((at, end))
+        else:
+            units.append((start, end))
+    return units
+
+
+class Repeat(msgspec.Struct, frozen=True):
+    """The range `[start, end)` of an arriving result stands already, word for word, in message `source`."""
+
+    start: int
+    end: int
+    source: int
+    lines: int
+
+
+class Seen:
+    """What stands in the view: identifiers with counts, the blocks of lines and who holds them, and sole holders.
+
+    `count[word]` is on how many lines the view shows it. `_blocks` maps the hash of three lines in a row, or of a row of
+    JSON, to the message that shows it. `_sole` maps an identifier or a line to the one tool result that alone has it,
+    or to -1: by it one learns that a result is being used. Memory: a few words per line of history.
+    """
+
+    def __init__(self) -> None:
+        self.count: dict[str, int] = {}
+        self.used: dict[int, int] = {}
+        self._blocks: dict[int, int] = {}
+        self._held: dict[int, list[int]] = {}
+        self._sole: dict[int, int] = {}
+        self._referred: dict[int, set[int]] = {}
+
+    def arrive(self, index: int, text: str, spans: Sequence[Span] | None = None, *, result: bool) -> None:
+        """Message `index` enters the view, whole or only with `spans` of its text. A message that is no tool result
+        is also a use of the results that alone held what it says."""
+        shown = text if spans is None else "\n".join(text[a:b] for a, b in spans)
+        self.add(shown)
+        self._hold(index, shown)
+        hit: set[int] = set()
+        for key in _keys(text):
+            owner = self._sole.get(key, -2)
+            if not result:
+                if owner >= 0:
+                    hit.add(owner)
+                self._sole[key] = -1
+            elif owner != -1:
+                self._sole[key] = index
+        for owner in hit:
+            self.used[owner] = self.used.get(owner, 0) + 1
+
+    def lower(self, index: int, text: str, before: Sequence[Span] | None, after: Sequence[Span]) -> None:
+        """Message `index` now shows only `after` of its text instead of `before` (None: all of it)."""
+        self.remove(text if before is None else "\n".join(text[a:b] for a, b in before))
+        shown = "\n".join(text[a:b] for a, b in after)
+        self.add(shown)
+        for key in self._held.pop(index, ()):
+            if self._blocks.get(key) == index:
+                del self._blocks[key]
+        self._hold(index, shown)
+
+    def add(self, text: str) -> None:
+        """Count the identifiers of a text that the view shows."""
+        for line in text.split("\n"):
+            for word, _, _ in identifiers(line):
+                self.count[word] = self.count.get(word, 0) + 1
+
+    def remove(self, text: str) -> None:
+        """Take back what `add` counted."""
+        for line in text.split("\n"):
+            for word, _, _ in identifiers(line):
+                left = self.count.get(word, 0) - 1
+                if left > 0:
+                    self.count[word] = left
+                else:
+                    self.count.pop(word, None)
+
+    def refer(self, text: str, repeats: Iterable[Repeat]) -> None:
+        """The engine has cut these repeats of an arriving text: their sources must go on showing those lines."""
+        for repeat in repeats:
+            lines = self._referred.setdefault(repeat.source, set())
+            for start, end in units_of(text[repeat.start : repeat.end]):
+                lines.add(hash(text[repeat.start + start : repeat.start + end].strip()))
+
+    def is_referred(self, index: int, line: str) -> bool:
+        """A later result was cut because this line of message `index` stands."""
+        return hash(line.strip()) in self._referred.get(index, ())
+
+    def holder(self, block: int) -> int | None:
+        """The message that shows this block (a hash of `_block_keys`)."""
+        return self._blocks.get(block)
+
+    def _hold(self, index: int, shown: str) -> None:
+        keys = [key for key in _block_keys([shown[a:b] for a, b in units_of(shown)]) if key is not None]
+        self._held[index] = keys
+        for key in keys:
+            self._blocks[key] = index
+
+
+def _keys(text: str) -> Iterator[int]:
+    """What a later message may use of a text: its identifiers and its lines of 20 to 240 characters."""
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if 20 <= len(stripped) <= LONG_LINE:
+            yield hash(stripped)
+        for word, _, _ in identifiers(line):
+            yield hash(word)
+
+
+def _block_keys(units: Sequence[str]) -> list[int | None]:
+    """For each unit the key of the block that begins there: itself if it is long, else it and the next two."""
+    bare = [unit.rstrip("\n, ]") for unit in units]
+    keys: list[int | None] = []
+    for k, unit in enumerate(bare):
+        if len(unit.encode("utf-8", "surrogatepass")) >= BLOCK_BYTES and len(unit) > LONG_LINE // 2:
+            keys.append(hash(unit.lstrip("[ ")))
+        elif k + BLOCK_LINES <= len(bare):
+            keys.append(hash(tuple(bare[k : k + BLOCK_LINES])))
+        else:
+            keys.append(None)
+    return keys
+
+
+def repeats(text: str, seen: Seen) -> list[Repeat]:
+    """The blocks of an arriving result that stand above word for word; [] if nothing worth a mark does.
+
+    The caller may leave them out of the view from the start, which costs no cache: a mark that names the source is as
+    good as the text, since the text is there. It then tells `seen.refer`, so that the source is not cut later.
+    """
+    units = units_of(text)
+    pieces = [text[a:b] for a, b in units]
+    keys = _block_keys(pieces)
+    found: list[Repeat] = []
+    k = 0
+    while k < len(units):
+        key = keys[k]
+        source = seen.holder(key) if key is not None else None
+        if source is None:
+            k += 1
+            continue
+        end = k
+        reach = k
+        while reach < len(units):
+            key = keys[reach]
+            if key is None or seen.holder(key) != source:
+                break
+            long = len(pieces[reach]) > LONG_LINE // 2
+            end = max(end, reach + (1 if long else BLOCK_LINES))
+            reach += 1
+        start_char, end_char = units[k][0], units[min(end, len(units)) - 1][1]
+        if len(text[start_char:end_char].encode("utf-8", "surrogatepass")) >= BLOCK_BYTES:
+            found.append(Repeat(start_char, end_char, source, min(end, len(units)) - k))
+        k = max(end, k + 1)
+    return found
+
+
+def digest(
+    text: str, seen: Seen, *, index: int = -1, spans: Sequence[Span] | None = None, mark_bytes: int = 10
+) -> list[Span]:
+    """The ranges of a read result that its digest keeps: [] means a stub, and `[(0, len(text))]` that nothing goes.
+
+    `spans` is what the view shows of it now (None: all of it), and must be counted in `seen`. A run of lines is only
+    left out where it is longer than its mark (`mark_bytes` of UTF-8). Lines that a later result refers to stay.
+    """
+    shown = [(0, len(text))] if spans is None else list(spans)
+    own: dict[str, int] = {}
+    units: list[tuple[int, int, list[tuple[str, int, int]]]] = []
+    for first, last in shown:
+        for start, end in lines_of(text[first:last]):
+            words = list(identifiers(text[first + start : first + end]))
+            units.append((first + start, first + end, words))
+            for word, _, _ in words:
+                own[word] = own.get(word, 0) + 1
+    new = {word for word, times in own.items() if seen.count.get(word, 0) <= times}
+    kept: list[Span] = []
+    cut: list[Span] = []
+
+    def close() -> None:
+        # A run that is no longer than its mark stays: cutting it would save nothing and read worse.
+        if cut and sum(len(text[a:b].encode("utf-8", "surrogatepass")) for a, b in cut) <= mark_bytes:
+            for span in cut:
+                _extend(kept, span)
+        cut.clear()
+
+    any_new = False
+    for start, end, words in units:
+        hits = [(a, b) for word, a, b in words if word in new]
+        line = text[start:end]
+        if not hits and not (index >= 0 and seen.is_referred(index, line)):
+            cut.append((start, end))
+            continue
+        any_new = True
+        close()
+        new.difference_update(word for word, _, _ in words)
+        if end - start <= LONG_LINE or not hits:
+            _extend(kept, (start, end))
+        else:
+            for a, b in hits:
+                _extend(kept, (max(start, start + a - AROUND), min(end, start + b + AROUND)), gap=12)
+    if not any_new:
+        return []
+    close()
+    return kept
+
+
+def _extend(spans: list[Span], span: Span, gap: int = 0) -> None:
+    """Append a range, joined to the last one where they touch (or nearly do)."""
+    if spans and span[0] <= spans[-1][1] + gap:
+        spans[-1] = (spans[-1][0], max(spans[-1][1], span[1]))
+    else:
+        spans.append(span)
+
+
+_NUMBERED = re.compile(r"^\s{0,8}\d+[\t:|→]|^\s+\d+\s*$")
+_FOUND = re.compile(r"^[\w./+-]*[./][\w./+-]*[:-]\d*[:-]?")
+_ONE_WORD = re.compile(r"^(?:[-dlrwx]{10}.*|\S+)$")
+_RAN = re.compile(
+    r"Traceback|\b(?:passed|failed|FAILED|PASSED|warnings?|Error|Exception|Requirement already|collected|OK)\b"
+    r"|^(?:={3,}|-{3,})|\bRan \d+ tests?|\.\.\. ok$"
+)
+
+
+def kind_of(text: str) -> Kind:
+    """What a result looks like, by its lines: source code, search hits, a listing, or the output of a run.
+
+    The name of the tool says little (`bash` is all of them); how soon a result is used again differs by this kind.
+    """
+    lines = [line for line in text.split("\n", 400)[:400] if line.strip() and not line.startswith("<")]
+    count = len(lines)
+    if not count:
+        return "run"
+    if sum(bool(_NUMBERED.match(line)) for line in lines) >= 0.6 * count:
+        return "code"
+    ran = sum(bool(_RAN.search(line)) for line in lines)
+    if sum(bool(_FOUND.match(line)) for line in lines) >= 0.6 * count and ran <= 0.3 * count:
+        return "grep"
+    if sum(bool(_ONE_WORD.match(line)) for line in lines) >= 0.7 * count:
+        return "list"
+    if ran and ran >= max(1.0, 0.04 * count):
+        return "run"
+    return "code" if sum(line[0] in " \t" for line in lines) >= 0.4 * count else "run"
+
+
+def tokens_cut(text: str, kept: Collection[Span], tokens: int) -> int:
+    """The tokens of a text of `tokens` that `kept` leaves out, by share of UTF-8 bytes: an estimate without a count."""
+    whole = len(text.encode("utf-8", "surrogatepass")) or 1
+    stays = sum(len(text[a:b].encode("utf-8", "surrogatepass")) for a, b in kept)
+    return round(tokens * (whole - stays) / whole)
