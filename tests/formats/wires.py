@@ -12,7 +12,9 @@ ids = st.sampled_from(["c1", "c2", "c3", "toolu_4"])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | text, lambda inner: st.lists(inner, max_size=2), max_leaves=4
 )
-unknown_fields = st.dictionaries(st.sampled_from(["x_new", "metadata", "cache_control", "_tag"]), json_values, max_size=2)
+unknown_fields = st.dictionaries(
+    st.sampled_from(["x_new", "metadata", "cache_control", "_tag"]), json_values, max_size=2
+)
 
 
 def fixed(required: dict[str, Any], **optional: Any) -> st.SearchStrategy[dict[str, Any]]:
@@ -40,9 +42,9 @@ text_block = fixed({"type": "text", "text": text})
 # chat
 chat_content = text | st.lists(text_block | image_url | image | unknown_block, max_size=3)
 arguments = st.sampled_from(["{}", "", "null", '{"path": "a"}', '{"path": "'])
-chat_call = fixed(
-    {"id": ids, "type": "function", "function": fixed({"name": names}, arguments=arguments)}
-) | fixed({"id": ids, "type": "custom", "custom": fixed({"name": names, "input": text})})
+chat_call = fixed({"id": ids, "type": "function", "function": fixed({"name": names}, arguments=arguments)}) | fixed(
+    {"id": ids, "type": "custom", "custom": fixed({"name": names, "input": text})}
+)
 chat_message = st.one_of(
     fixed({"role": st.sampled_from(["system", "developer", "user", "latest_reminder"]), "content": chat_content}),
     fixed({"role": "user", "content": chat_content}, name=text),
@@ -59,7 +61,9 @@ chat_message = st.one_of(
     fixed({"role": "function", "name": names, "content": text | st.none()}),
 )
 chat_body = fixed(
-    {"model": text, "messages": st.lists(chat_message, max_size=6)}, max_tokens=st.integers(1, 9), tools=st.just([{"a": 1}])
+    {"model": text, "messages": st.lists(chat_message, max_size=6)},
+    max_tokens=st.integers(1, 9),
+    tools=st.just([{"a": 1}]),
 )
 
 # anthropic
@@ -91,7 +95,9 @@ input_block = fixed({"type": "input_text", "text": text}) | fixed(
     {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
 )
 item = st.one_of(
-    fixed({"role": st.sampled_from(["user", "developer", "system"]), "content": text | st.lists(input_block, max_size=2)}),
+    fixed(
+        {"role": st.sampled_from(["user", "developer", "system"]), "content": text | st.lists(input_block, max_size=2)}
+    ),
     fixed(
         {
             "type": "message",
