@@ -1,0 +1,168 @@
+"""A model's call arguments: JSON text -> a mapping that fits the tool's parameters, or an error the model can act on.
+
+Nothing is guessed: text that is no JSON object is refused with the reason and the place, and never run as an empty
+object. What only looks different (a number written as text, another spelling of a parameter) is taken.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from brim.errors import ToolError
+from brim.tools.context import Tool
+
+
+def parse_arguments(raw: str | Mapping[str, Any] | None, *, cut: bool = False) -> dict[str, Any]:
+    """The arguments of a call. None, blank text and `null` are no arguments. `cut`: the reply ended at the output limit.
+
+    Raises ToolError that says what is wrong and at which character.
+    """
+    if raw is None:
+        return {}
+    if isinstance(raw, Mapping):
+        return dict(raw)
+    if not raw.strip():
+        if cut:
+            raise ToolError(_invalid("they are empty", cut), hint=_cut_hint(cut))
+        return {}
+    try:
+        value = json.loads(raw, object_pairs_hook=_once, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise ToolError(_invalid(_place(raw, error), cut), hint=_cut_hint(cut)) from None
+    except (ValueError, RecursionError) as error:
+        told = str(error) if not isinstance(error, RecursionError) else "they are nested too deeply"
+        raise ToolError(_invalid(told, cut), hint=_cut_hint(cut)) from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        kind = {list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}[type(value)]
+        raise ToolError(_invalid(f"they are {kind} (at character 1), not an object", cut), hint=_cut_hint(cut))
+    return value
+
+
+def storable_arguments(raw: str | None) -> str:
+    """Arguments as they may be sent back to any provider: the text itself where it is a JSON object, else an object that holds it."""
+    try:
+        parse_arguments(raw)
+    except ToolError:
+        return json.dumps({"invalid_arguments": raw}, ensure_ascii=True)
+    return raw if raw and raw.strip() and raw.strip() != "null" else "{}"
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found and found[name] != value:
+            raise ValueError(f"{name!r} stands in them twice, with different values")
+        found[name] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _place(raw: str, error: json.JSONDecodeError) -> str:
+    near = raw[max(0, error.pos - 20) : error.pos + 20]
+    if error.msg == "Extra data":
+        return f"more text follows the object at character {error.pos + 1}: {near!r}; make one call for each"
+    return f"{error.msg} at character {error.pos + 1} of {len(raw)}, near {near!r}"
+
+
+def _invalid(what: str, cut: bool) -> str:
+    reply = "; the reply reached the output limit, which cut the call short" if cut else ""
+    return f"the arguments are not valid: {what}{reply}; the tool was not run"
+
+
+def _cut_hint(cut: bool) -> str:
+    if cut:
+        return "make the call again with less in it, for example in several steps"
+    return "send one JSON object with the tool's parameters"
+
+
+def check_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments under their own names and of the declared types. Raises ToolError that names the parameter at fault.
+
+    Only the schema's top level is judged; a null for an optional parameter is the same as leaving it out.
+    """
+    declared: Mapping[str, Mapping[str, Any]] = tool.parameters.get("properties", {})
+    required = set(tool.parameters.get("required", ()))
+    checked: dict[str, Any] = {}
+    for name, value in given.items():
+        known = name if name in declared else tool.aliases.get(name, name)
+        if known not in declared:
+            if tool.parameters.get("additionalProperties", False) or known in tool.aliases.values():
+                checked[known] = value
+                continue
+            near = difflib.get_close_matches(name, [*declared, *tool.aliases], 1, 0.6)
+            raise ToolError(
+                f"{tool.name} has no parameter {name!r}"
+                + (f"; did you mean {tool.aliases.get(near[0], near[0])!r}?" if near else ""),
+                hint=f"{tool.name} takes {_signature(declared, required)}",
+            )
+        if known in checked and checked[known] != value:
+            raise ToolError(f"{name!r} and {known!r} are the same parameter of {tool.name}, with different values")
+        if value is None and known not in required:
+            continue
+        checked[known] = _typed(tool.name, known, value, declared[known])
+    missing = [name for name in tool.parameters.get("required", ()) if name not in checked]
+    if missing:
+        names = ", ".join(repr(name) for name in missing)
+        raise ToolError(
+            f"{names} {'is' if len(missing) == 1 else 'are'} missing",
+            hint=f"{tool.name} takes {_signature(declared, required)}",
+        )
+    return checked
+
+
+def _signature(declared: Mapping[str, Any], required: set[str]) -> str:
+    if not declared:
+        return "no parameters"
+    return ", ".join(name if name in required else f"[{name}]" for name in declared)
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def _typed(tool: str, name: str, value: Any, schema: Mapping[str, Any]) -> Any:
+    wanted = schema.get("type")
+    if not isinstance(wanted, str) or wanted not in _TYPES:
+        return value
+    fits = isinstance(value, _TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
+    if fits:
+        if wanted == "string" and "enum" in schema and value not in schema["enum"]:
+            raise ToolError(f"parameter {name!r} of {tool} is {value!r}; it must be one of {', '.join(schema['enum'])}")
+        return value
+    if isinstance(value, str) and wanted in ("integer", "number", "boolean"):
+        text = value.strip().lower()
+        if wanted == "boolean" and text in ("true", "false"):
+            return text == "true"
+        try:
+            if wanted == "integer":
+                return int(text)
+            if wanted == "number":
+                return float(text)
+        except ValueError:
+            pass
+    if isinstance(value, float) and wanted == "integer" and value.is_integer():
+        return int(value)
+    if wanted == "string" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    shown = json.dumps(value, ensure_ascii=False, default=str)
+    raise ToolError(
+        f"parameter {name!r} of {tool} must be {_article(wanted)}, not {shown if len(shown) <= 60 else shown[:57] + '...'}"
+    )
+
+
+def _article(kind: str) -> str:
+    return ("an " if kind[0] in "aeiou" else "a ") + kind

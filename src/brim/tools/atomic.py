@@ -1,0 +1,100 @@
+"""Replacing a file so that whoever looks, whenever, sees the old one or the new one whole.
+
+The new content is written beside the file, forced to disk and renamed over it; mode and owner are kept. The former
+content goes to the blob store first, as a checkpoint that can be put back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from brim.errors import ToolError
+from brim.tools.context import ToolContext
+from brim.tools.filestate import remember
+from brim.tools.paths import is_inside, reason
+
+
+def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> None:
+    """Write `data` to `path` (a real path), creating folders as needed. Raises ToolError with the system's reason."""
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not is_inside(
+            Path(os.path.realpath(path.parent)),
+            ctx.workspace,
+            {root.parent if root == path else root for root in ctx.granted},
+        ):
+            raise ToolError(
+                f"cannot write {shown}: its folder is outside the workspace ({os.path.realpath(path.parent)})"
+            )
+        before = os.stat(path, follow_symlinks=False) if os.path.lexists(path) else None
+        temporary = path.parent / f".{path.name[:80]}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
+        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            os.fchmod(fd, _new_mode() if before is None else stat.S_IMODE(before.st_mode))
+            if before is not None and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(OSError):
+                    os.fchown(fd, before.st_uid, before.st_gid)
+                    os.fchmod(fd, stat.S_IMODE(before.st_mode))
+            os.fsync(fd)
+            os.rename(temporary, path)
+            temporary = None
+            remember(ctx, path, fd)
+        finally:
+            os.close(fd)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise ToolError(f"cannot write {shown}: {reason(error)}; it is unchanged") from None
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def checkpoint(ctx: ToolContext, path: Path, before: bytes | None) -> dict[str, Any]:
+    """Keep a file's content from before a change. `handle` is None for a file that did not exist: to restore is to remove it."""
+    if before is None:
+        return {"path": str(path), "handle": None, "mode": None}
+    return {"path": str(path), "handle": ctx.blobs.put(before), "mode": stat.S_IMODE(os.stat(path).st_mode)}
+
+
+def restore(ctx: ToolContext, saved: dict[str, Any]) -> None:
+    """Put a file back to what a checkpoint holds. Raises ToolError or StoreError where that cannot be done."""
+    path = Path(saved["path"])
+    if saved["handle"] is None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        ctx.files.pop(path, None)
+        return
+    replace_file(ctx, path, ctx.blobs.get(saved["handle"]), str(path))
+    if saved.get("mode") is not None:
+        os.chmod(path, saved["mode"])
+
+
+_umask: int | None = None
+
+
+def _new_mode() -> int:
+    """What open() would give a new file: 0666 less the umask, which can only be read by setting it."""
+    global _umask
+    if _umask is None:
+        _umask = os.umask(0o022)
+        os.umask(_umask)
+    return 0o666 & ~_umask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system can."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -1,0 +1,95 @@
+"""What a tool is, what it answers, and what it is given: the seams between tools, their runner and the rest of brim."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from brim.tools.caps import Caps
+
+
+class BlobWriter(Protocol):
+    """An original that streams into the store. `close` returns its handle; after `abort` nothing of it is left."""
+
+    def write(self, data: bytes, /) -> object: ...
+    def close(self) -> str: ...
+    def abort(self) -> object: ...
+
+
+class Blobs(Protocol):
+    """The store of originals, keyed by content hash. A handle may be given as any unique prefix of at least 4 digits.
+
+    `get` and `size` raise brim.errors.StoreError for a handle that is unknown or fits several.
+    """
+
+    def put(self, data: bytes, /) -> str: ...
+    def open_writer(self) -> BlobWriter: ...
+    def get(self, handle: str, offset: int = 0, length: int | None = None) -> bytes: ...
+    def size(self, handle: str) -> int: ...
+
+
+class ToolOutput(msgspec.Struct, frozen=True):
+    """What a model sees of a call (`text`, capped), and what brim keeps beside it.
+
+    `meta` is JSON-serialisable (counts, ranges, exit code, checkpoint); `handle` names the original where the text is not all of it.
+    """
+
+    text: str
+    is_error: bool = False
+    meta: dict[str, Any] = {}
+    handle: str | None = None
+
+
+class FileState(msgspec.Struct, frozen=True):
+    """A file as it was when a tool last read or wrote it; `digest` is None for files too large to hash each time."""
+
+    modified_ns: int
+    size: int
+    inode: int
+    digest: str | None
+
+
+@dataclass
+class ToolContext:
+    """Where and with what tools work. One per session; `cwd` and `files` are its memory between calls."""
+
+    workspace: Path
+    blobs: Blobs
+    count: Callable[[str], int]
+    caps: Caps = Caps()
+    env: Mapping[str, str] | None = None
+    """Environment for commands, before it is scrubbed of secrets; None is this process's."""
+    keep_env: Sequence[str] = ()
+    """Variables that are passed to commands although their names look like secrets."""
+    granted: set[Path] = field(default_factory=set)
+    """Real paths outside the workspace (files, or folders with all below) that the user allowed."""
+    wrap_command: Callable[[Sequence[str], Path], Sequence[str]] | None = None
+    """Puts a command's argument list into a sandbox; gets the working directory, too."""
+    cwd: Path | None = None
+    """Where the next command runs; None is the workspace."""
+    files: dict[Path, FileState] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.workspace = Path(os.path.realpath(self.workspace))
+
+
+Run: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable[ToolOutput]]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A tool: `parameters` is a JSON schema of an object; `aliases` maps other spellings of parameters to theirs.
+
+    `read_only` tools change nothing and may run beside each other.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    run: Run
+    read_only: bool = False
+    aliases: Mapping[str, str] = {}

@@ -1,0 +1,176 @@
+"""The edit tool: exact text replaced by other text, and not one byte else touched.
+
+Line ends in the text to find match whatever the file has (LF or CRLF); the new text gets the line ends of the place
+it goes to. Only what differs between old and new text is spliced into the file's bytes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from brim.errors import ToolError
+from brim.tools.atomic import checkpoint, replace_file
+from brim.tools.context import Tool, ToolContext, ToolOutput
+from brim.tools.diffs import bounded_diff
+from brim.tools.paths import refuse_special, require_inside
+from brim.tools.textfile import load_text, with_newlines
+
+# Lines looked at, at most, to find the one that is nearest to a text that is not there.
+_SEARCHED_LINES = 20_000
+
+
+class EditArguments(msgspec.Struct, frozen=True):
+    path: str
+    old: str
+    new: str
+    replace_all: bool = False
+
+
+async def run_edit(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+    """Edit a file; see `EDIT`."""
+    asked = msgspec.convert(dict(arguments), EditArguments)
+    real = require_inside(ctx.workspace, asked.path, ctx.granted, what="edit")
+    if not os.path.lexists(real):
+        raise ToolError(f"no such file: {asked.path}", hint="glob finds files by name; write makes a new one")
+    refuse_special(os.stat(real).st_mode, asked.path)
+    if not asked.old:
+        raise ToolError("old is empty", hint="give the text to replace, or use write for a whole file")
+    if with_newlines(asked.old, "\n") == with_newlines(asked.new, "\n"):
+        raise ToolError("old and new are the same text; nothing to change")
+    file = load_text(ctx, real, asked.path)
+    spans = find_spans(file.text, asked.old)
+    if not spans:
+        raise ToolError(
+            f"old was not found in {asked.path}; nothing was changed{nearest(file.text, asked.old)}",
+            hint="read the file and copy the text exactly",
+        )
+    if not asked.replace_all and (len(spans) > 1 or _overlaps(file.text, asked.old, spans[0])):
+        places = [file.text.count("\n", 0, start) + 1 for start, _ in spans[:10]]
+        more = f" and {len(spans) - 10} more" if len(spans) > 10 else ""
+        raise ToolError(
+            f"old is found {max(len(spans), 2)} times in {asked.path} (lines {', '.join(map(str, places))}{more}); nothing was changed",
+            hint="give more of the text around it, or replace_all: true",
+        )
+    text = splice(file.text, spans, asked.new, file.newline)
+    data = file.encode(text, asked.path)
+    saved = checkpoint(ctx, real, file.raw)
+    replace_file(ctx, real, data, asked.path)
+    places = f"{len(spans)} place" + ("" if len(spans) == 1 else "s")
+    diff = bounded_diff(file.text, text, asked.path, ctx)
+    return ToolOutput(
+        f"{diff}[edited {asked.path}: {places}, {len(file.raw)} -> {len(data)} bytes]",
+        False,
+        {"changed": True, "replaced": len(spans), "checkpoint": saved},
+    )
+
+
+def find_spans(text: str, old: str) -> list[tuple[int, int]]:
+    """Where `old` stands in `text`, without overlaps; a line end in it matches LF and CR LF."""
+    pattern = r"\r?\n".join(re.escape(part) for part in with_newlines(old, "\n").split("\n"))
+    return [match.span() for match in re.finditer(pattern, text)]
+
+
+def _overlaps(text: str, old: str, span: tuple[int, int]) -> bool:
+    """Whether `old` also matches a place that overlaps the first one ("aa" in "aaa")."""
+    end = min(len(text), span[1] + len(old) * 2)
+    return bool(find_spans(text[span[0] + 1 : end], old))
+
+
+def splice(text: str, spans: list[tuple[int, int]], new: str, newline: str) -> str:
+    """`text` with each span replaced; what a span and `new` have in common stays as it is in the file."""
+    pieces, at = [], 0
+    plain = with_newlines(new, "\n")
+    for start, end in spans:
+        found = text[start:end]
+        was = with_newlines(found, "\n")
+        same = len(os.path.commonprefix([was, plain]))
+        rest_was, rest_new = was[same:], plain[same:]
+        tail = len(os.path.commonprefix([rest_was[::-1], rest_new[::-1]]))
+        middle = rest_new[: len(rest_new) - tail]
+        low = start + same + _pairs(found, same)
+        high = end - tail - (found.count("\r\n") - _pairs(found, len(was) - tail))
+        pieces += [text[at:low], middle.replace("\n", _newline_at(text, start, end, newline))]
+        at = high
+    return "".join([*pieces, text[at:]])
+
+
+def _pairs(found: str, chars: int) -> int:
+    """How many of the first `chars` characters of `found`, CR LF taken as one, are a CR LF."""
+    count = seen = at = 0
+    while seen < chars:
+        if found.startswith("\r\n", at):
+            count, at = count + 1, at + 2
+        else:
+            at += 1
+        seen += 1
+    return count
+
+
+def _newline_at(text: str, start: int, end: int, default: str) -> str:
+    """The line end in use at a place: the first one inside it, else the one that ends its line, else the one before it."""
+    at = text.find("\n", start, end)
+    if at < 0:
+        at = text.find("\n", end)
+    if at < 0:
+        at = text.rfind("\n", 0, start)
+    if at < 0:
+        return default
+    return "\r\n" if at and text[at - 1] == "\r" else "\n"
+
+
+def nearest(text: str, old: str) -> str:
+    """A sentence on the line that is most like what was looked for; "" where nothing is."""
+    lines = with_newlines(text, "\n").split("\n")
+    wanted = [line for line in with_newlines(old, "\n").split("\n") if line.strip()]
+    if not wanted:
+        return ""
+    squeezed = " ".join(old.split())
+    first = wanted[0]
+    for number, line in enumerate(lines, 1):
+        if " ".join(line.split()) == " ".join(first.split()):
+            block = " ".join(" ".join(lines[number - 1 : number - 1 + old.count("\n") + 1]).split())
+            if line != first or block == squeezed:
+                return f"; line {number} differs only in blanks: {line[:200]!r}"
+            for ahead, (have, want) in enumerate(
+                zip(lines[number - 1 :], old.replace("\r\n", "\n").split("\n"), strict=False)
+            ):
+                if have != want:
+                    return (
+                        f"; it begins at line {number}, but line {number + ahead} is {have[:200]!r}, not {want[:200]!r}"
+                    )
+    best, found = 0.5, 0
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(first.strip()[:300])
+    for number, line in enumerate(lines[:_SEARCHED_LINES], 1):
+        matcher.set_seq1(line.strip()[:300])
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
+            best, found = ratio, number
+    return f"; the nearest is line {found}: {lines[found - 1][:200]!r}" if found else ""
+
+
+EDIT = Tool(
+    name="edit",
+    description="Replace exact text in a file. old must occur once, unless replace_all.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "old": {"type": "string"},
+            "new": {"type": "string"},
+            "replace_all": {"type": "boolean"},
+        },
+        "required": ["path", "old", "new"],
+    },
+    run=run_edit,
+    aliases={
+        "file_path": "path", "filePath": "path", "file": "path", "filename": "path", "old_string": "old", "new_string": "new",
+        "old_str": "old", "new_str": "new", "oldString": "old", "newString": "new", "old_text": "old", "new_text": "new",
+        "replaceAll": "replace_all",
+    },
+)  # fmt: skip

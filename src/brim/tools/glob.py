@@ -1,0 +1,139 @@
+"""The glob tool: file names from ripgrep's walk that fit a pattern, sorted, with the exact total.
+
+The walk streams by; only the first names in order are held, so 200,000 files cost no more memory than 200.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from brim.errors import ToolError
+from brim.tools.child import run_child
+from brim.tools.cleaning import show_controls
+from brim.tools.context import Tool, ToolContext, ToolOutput
+from brim.tools.globs import compile_glob, fixed_folder
+from brim.tools.grep import fit_records, search_start
+from brim.tools.listing import Listing
+from brim.tools.ripgrep import Skipped, find_ripgrep, walk_options
+from brim.tools.spool import Spool
+
+
+class GlobArguments(msgspec.Struct, frozen=True):
+    pattern: str
+    path: str = "."
+    no_ignore: bool = False
+
+
+async def run_glob(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+    """List files; see `GLOB`."""
+    asked = msgspec.convert(dict(arguments), GlobArguments)
+    pattern, start = _where(asked, ctx)
+    if start is None:
+        return _answer(asked, None, Skipped(), False, ctx)
+    found = _Names(compile_glob(pattern), start, Listing(max(1, ctx.caps.glob), Spool(ctx.blobs, ctx.caps.blob_bytes)))
+    skipped = Skipped()
+    ended = await run_child(
+        [find_ripgrep(), "--files", "--null", *walk_options(ctx.workspace, no_ignore=asked.no_ignore), "--", start],
+        cwd=ctx.workspace,
+        env=os.environ,
+        stdout=found.feed,
+        stderr=skipped.feed,
+        timeout=ctx.caps.search_timeout,
+        sweep=False,
+    )
+    skipped.close()
+    return _answer(asked, found.listing, skipped, ended.timed_out, ctx)
+
+
+def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
+    """The pattern relative to where the walk starts (both in the workspace's terms), None for a folder that is not there."""
+    pattern = asked.pattern.strip()
+    if not pattern:
+        raise ToolError("pattern is empty", hint="for example **/*.py")
+    base = asked.path or "."
+    if pattern.startswith("/"):
+        base, pattern = "/", pattern.lstrip("/")
+        workspace = str(ctx.workspace).lstrip("/") + "/"
+        if pattern.startswith(workspace):
+            base, pattern = str(ctx.workspace), pattern.removeprefix(workspace)
+    folder = fixed_folder(pattern)
+    name = os.path.join(base, folder) if folder else base
+    start = search_start(name, ctx, missing_ok=bool(folder))
+    return pattern.removeprefix("./").removeprefix(folder).lstrip("/") if folder else pattern, start
+
+
+class _Names:
+    """Reads names divided by NUL, in chunks of any size; those that fit the pattern below `start` are listed."""
+
+    def __init__(self, pattern: Any, start: str, listing: Listing) -> None:
+        self.listing = listing
+        self._test = pattern.fullmatch
+        self._cut = 0 if start == "." else len(os.fsencode(start)) + 1
+        if start == ".":
+            self._cut = 2
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        *names, self._rest = (self._rest + data).split(b"\0")
+        test, cut, listing = self._test, self._cut, self.listing
+        for name in names:
+            if test(name[cut:]):
+                shown = name.removeprefix(b"./")
+                record = shown.replace(b"\n", b"?")
+                listing.add(shown, record + b"\n", 1, [record] if listing.wants(shown) else [])
+
+
+def _answer(
+    asked: GlobArguments, listing: Listing | None, skipped: Skipped, timed_out: bool, ctx: ToolContext
+) -> ToolOutput:
+    where = "" if asked.path in (".", "") else f" in {asked.path}"
+    notes = [note for note in (skipped.describe().replace("Not searched", "Not listed"), skipped.unreadable()) if note]
+    if timed_out:
+        notes.insert(0, f"Stopped after {ctx.caps.search_timeout} s: there may be more.")
+    total = listing.records if listing is not None else 0
+    meta: dict[str, Any] = {"total": total, "timed_out": timed_out, "skipped": dict(skipped.counts)}
+    if listing is None or not total:
+        text = f"[No files match {asked.pattern!r}{where}. {' '.join(notes)}".rstrip() + "]"
+        return ToolOutput(text, False, {**meta, "shown": 0, "cut": False})
+    names = [show_controls(name.decode("utf-8", "replace")) for name in listing.first()]
+    plus = "more than " if timed_out else ""
+    files = f"{plus}{total} file" + ("" if total == 1 else "s")
+    whole = "\n".join([*names, f"[{files}{where}. {' '.join(notes)}".rstrip() + "]"])
+    if len(names) == total and ctx.count(whole) <= ctx.caps.glob:
+        listing.discard()
+        return ToolOutput(whole, False, {**meta, "shown": total, "cut": False})
+    handle = listing.keep()
+
+    def notice(shown: int) -> str:
+        recall = (
+            f", or recall handle {handle[:12]} from offset {shown + 1 if listing.is_sorted else 1}" if handle else ""
+        )
+        return (
+            f"[{shown} of {files} shown{where}, by path; {listing.chars} characters in all; {total - shown} left out."
+            f" Narrow the pattern or give a path{recall}. {' '.join(notes)}"
+        ).rstrip() + "]"
+
+    shown, text = fit_records(names, ctx.caps.glob, notice, ctx.count)
+    return ToolOutput(text, False, {**meta, "shown": shown, "cut": True}, handle)
+
+
+GLOB = Tool(
+    name="glob",
+    description="List files that match a glob pattern, by path. Skips noise folders, gitignored and hidden files unless no_ignore.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "e.g. *.py (any depth) or src/**/*.ts"},
+            "path": {"type": "string", "description": "folder, default all"},
+            "no_ignore": {"type": "boolean"},
+        },
+        "required": ["pattern"],
+    },
+    run=run_glob,
+    read_only=True,
+    aliases={"noIgnore": "no_ignore", "glob": "pattern", "directory": "path", "dir": "path"},
+)

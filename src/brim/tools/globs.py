@@ -1,0 +1,117 @@
+"""Glob patterns as models write them -> a test on paths relative to the workspace.
+
+`*` and `?` stay within a folder, `**` crosses them, `{a,b}` and `[a-z]` as in a shell. A pattern without a slash is
+about names at any depth; one with a slash is about the whole path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from brim.errors import ToolError
+
+_WILD = frozenset("*?[{")
+
+
+def compile_glob(pattern: str) -> re.Pattern[bytes]:
+    """A regular expression for whole paths (bytes, no leading "./"). Raises ToolError for a pattern that is no glob."""
+    body = pattern.removeprefix("./").removeprefix("/")
+    if "/" not in body.rstrip("/") and body not in ("**", "**/"):
+        body = "**/" + body
+    if body.endswith("/"):
+        body += "**"
+    try:
+        return re.compile(_translate(body).encode("utf-8", "surrogateescape"), re.DOTALL)
+    except (re.error, IndexError) as error:
+        raise ToolError(
+            f"{pattern!r} is not a glob pattern: {error}", hint="for example **/*.py or src/**/*.{ts,tsx}"
+        ) from None
+
+
+def compile_include(include: str) -> Callable[[bytes], bool]:
+    """A test for grep's `include`: one or more globs, divided by commas or blanks outside braces; `!` excludes."""
+    wanted, unwanted = [], []
+    for part in split_globs(include):
+        if part.startswith("!"):
+            unwanted.append(compile_glob(part[1:]))
+        else:
+            wanted.append(compile_glob(part))
+
+    def test(path: bytes) -> bool:
+        if any(glob.fullmatch(path) for glob in unwanted):
+            return False
+        return not wanted or any(glob.fullmatch(path) for glob in wanted)
+
+    return test
+
+
+def split_globs(include: str) -> list[str]:
+    """The globs of an include, in order."""
+    parts, depth, current = [], 0, ""
+    for char in include:
+        depth += (char == "{") - (char == "}" and depth > 0)
+        if char in ", \t" and not depth:
+            if current:
+                parts.append(current)
+            current = ""
+        else:
+            current += char
+    return [*parts, current] if current else parts
+
+
+def fixed_folder(pattern: str) -> str:
+    """The leading folders of a pattern that hold no wildcard, "" for none: where its walk can start."""
+    parts = pattern.removeprefix("./").split("/")[:-1]
+    fixed: list[str] = []
+    for part in parts:
+        if _WILD & set(part) or "\\" in part:
+            break
+        fixed.append(part)
+    return "/".join(fixed)
+
+
+def _translate(pattern: str) -> str:
+    out: list[str] = []
+    at, size, depth = 0, len(pattern), 0
+    while at < size:
+        char = pattern[at]
+        if char == "*":
+            run = at
+            while run < size and pattern[run] == "*":
+                run += 1
+            starts = at == 0 or pattern[at - 1] in "/{,"
+            if run - at >= 2 and starts and run < size and pattern[run] == "/":
+                out.append("(?:[^/]+/)*")
+                run += 1
+            elif run - at >= 2 and starts:
+                out.append(".*")
+            else:
+                out.append("[^/]*")
+            at = run
+            continue
+        if char == "?":
+            out.append("[^/]")
+        elif char == "[":
+            end = pattern.find("]", at + 2 if pattern[at + 1 : at + 2] not in ("!", "^") else at + 3)
+            if end < 0:
+                out.append(r"\[")
+            else:
+                inner = pattern[at + 1 : end].replace("\\", r"\\").replace("[", r"\[")
+                out.append("(?!/)[" + ("^" + inner[1:] if inner[0] in "!^" else inner) + "]")
+                at = end
+        elif char == "{" and "}" in pattern[at:]:
+            depth += 1
+            out.append("(?:")
+        elif char == "}" and depth:
+            depth -= 1
+            out.append(")")
+        elif char == "," and depth:
+            out.append("|")
+        elif char == "\\" and at + 1 < size:
+            at += 1
+            out.append(re.escape(pattern[at]))
+        else:
+            out.append(re.escape(char))
+        at += 1
+    return "".join(out)

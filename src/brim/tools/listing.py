@@ -1,0 +1,85 @@
+"""Records of many files, in the order of their paths, from a search that finds them in any order.
+
+Only the first records are kept for showing; the whole goes to the blob store, sorted as well as long as it is small
+enough to be held until the end (8 MB), else in the order of arrival.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+
+from brim.tools.spool import Spool
+
+_SORTED_BYTES = 8 * 1024 * 1024
+
+
+class Listing:
+    """`add` records by path; then `first()` are the first `most` ones in order, and `keep()` stores all."""
+
+    def __init__(self, most: int, spool: Spool) -> None:
+        self._most = most
+        self._spool = spool
+        self._groups: dict[bytes, list[bytes]] = {}
+        self._order: list[bytes] = []
+        self._kept = 0
+        self._held: list[tuple[bytes, bytes]] = []
+        self._held_bytes = 0
+        self.is_sorted = True
+        self.records = 0
+        self.chars = 0
+
+    def wants(self, path: bytes) -> bool:
+        """Whether a record of `path` could be among the first ones."""
+        return self._kept < self._most or path <= self._order[-1]
+
+    def add(self, path: bytes, data: bytes, count: int, shown: list[bytes]) -> None:
+        """`count` records of one path: whole lines for the store, and the forms of those that may be shown."""
+        self.records += count
+        self.chars += len(data) if data.isascii() else len(data.decode("utf-8", "replace"))
+        self.store(path, data)
+        if not shown:
+            return
+        group = self._groups.get(path)
+        if group is None:
+            group = self._groups[path] = []
+            insort(self._order, path)
+        taken = shown[: self._most - len(group)]
+        group += taken
+        self._kept += len(taken)
+        while self._kept - len(self._groups[self._order[-1]]) >= self._most:
+            self._kept -= len(self._groups.pop(self._order.pop()))
+
+    def store(self, path: bytes, data: bytes) -> None:
+        """Bytes of the original that are no record of their own."""
+        if not self.is_sorted:
+            self._spool.write(data)
+            return
+        self._held.append((path, data))
+        self._held_bytes += len(data)
+        if self._held_bytes > _SORTED_BYTES:
+            self._flush()
+            self.is_sorted = False
+
+    def first(self) -> list[bytes]:
+        """The first `most` records in the order of paths."""
+        return [record for path in self._order for record in self._groups[path]][: self._most]
+
+    def _flush(self) -> None:
+        self._held.sort(key=lambda entry: entry[0])
+        for _, data in self._held:
+            self._spool.write(data)
+        self._held = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether the store took all."""
+        return self._spool.complete
+
+    def keep(self) -> str | None:
+        """Store all records; their handle."""
+        self._flush()
+        return self._spool.keep()
+
+    def discard(self) -> None:
+        self._held = []
+        self._spool.discard()

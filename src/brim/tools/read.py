@@ -1,0 +1,349 @@
+"""The read tool: a page of a text file, its facts at the end, in bounded memory however large the file is.
+
+The file streams by once: lines before the page are counted, the page is held, the rest is counted. Pages join up to
+the file: by lines, and inside a line that is longer than a page by characters.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from brim.errors import ToolError
+from brim.tools.clusters import cut_before
+from brim.tools.context import Tool, ToolContext, ToolOutput
+from brim.tools.encodings import SAMPLE, Encoding, detect
+from brim.tools.filestate import remember
+from brim.tools.fitting import longest_prefix
+from brim.tools.paths import open_regular, require_inside
+
+_CHUNK = 1024 * 1024
+_MOST_CHARS = 32 * 1024 * 1024
+
+
+class ReadArguments(msgspec.Struct, frozen=True):
+    path: str
+    offset: int = 1
+    limit: int | None = None
+    char: int = 1
+
+
+async def run_read(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+    """Read a page; see `READ`."""
+    import asyncio
+
+    return await asyncio.to_thread(_read, msgspec.convert(dict(arguments), ReadArguments), ctx)
+
+
+def _read(asked: ReadArguments, ctx: ToolContext) -> ToolOutput:
+    if asked.limit is not None and asked.limit < 1:
+        raise ToolError(
+            f"limit is {asked.limit}",
+            hint="limit is a number of lines, at least 1; leave it out to read as much as fits",
+        )
+    real = require_inside(ctx.workspace, asked.path, ctx.granted, what="read")
+    if not os.path.lexists(real):
+        raise ToolError(
+            f"no such file: {asked.path}{_similar(real.parent, real.name)}", hint="glob finds files by name"
+        )
+    fd = open_regular(real, asked.path, ctx.workspace, ctx.granted)
+    try:
+        size = os.fstat(fd).st_size
+        sample = os.pread(fd, SAMPLE, 0)
+        encoding = detect(sample, all_of_it=len(sample) >= size)
+        if isinstance(encoding, str):
+            raise ToolError(
+                f"{asked.path} is {encoding}, {size} bytes: it has no text to show",
+                hint="use bash with a program for this kind of file",
+            )
+        remember(ctx, real, fd)
+        page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), min(ctx.caps.read * 10, _MOST_CHARS))
+        if not _stream(fd, encoding, page):
+            # A file that is not UTF-8 after all, and shows it only after the sample.
+            encoding = Encoding("cp1252" if encoding.name == "utf-8" else "latin-1")
+            page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), min(ctx.caps.read * 10, _MOST_CHARS))
+            _stream(fd, encoding, page)
+    finally:
+        os.close(fd)
+    return page_output(page, asked.path, size, encoding, ctx)
+
+
+def _similar(folder: Any, name: str) -> str:
+    import difflib
+
+    try:
+        names = [entry for entry, _ in zip(os.listdir(folder), range(5_000), strict=False)]
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(name, names, 3, 0.6)
+    return f" (there is {', '.join(near)})" if near else ""
+
+
+def _stream(fd: int, encoding: Encoding, page: Page) -> bool:
+    """Feed the whole file to `page`. False where it turns out not to be UTF-8 at all: the first bytes beyond ASCII are invalid."""
+    os.lseek(fd, len(encoding.bom), os.SEEK_SET)
+    utf8 = encoding.name == "utf-8"
+    decoder = codecs.getincrementaldecoder(encoding.name)("replace")
+    seen_wide, pending = False, b""
+    while data := os.read(fd, _CHUNK):
+        if not utf8:
+            page.feed(decoder.decode(data))
+            continue
+        data = pending + data
+        if data.isascii():
+            pending = b""
+            page.feed(data.decode("ascii"))
+            continue
+        text, used = codecs.utf_8_decode(data, "replace", False)
+        marks = text.count("\ufffd")
+        if marks and (marks := marks - data[:used].count(b"\xef\xbf\xbd")):
+            if not seen_wide and not _any_valid_wide(data[:used]):
+                return False
+            page.replaced += marks
+        seen_wide = True
+        pending = data[used:]
+        page.feed(text)
+    tail = codecs.utf_8_decode(pending, "replace", True)[0] if utf8 else decoder.decode(b"", True)
+    page.replaced += len(tail) if utf8 else 0
+    page.feed(tail)
+    page.close()
+    return True
+
+
+def _any_valid_wide(data: bytes) -> bool:
+    return not data.decode("utf-8", "ignore").isascii()
+
+
+class Page:
+    """The asked-for part of a stream of text, and counts of all of it.
+
+    `text` starts at line `offset`, character `char` of it, and holds at most `limit` lines and `most` characters.
+    CR LF is read as one line end; a lone CR is kept.
+    """
+
+    def __init__(self, offset: int, limit: int | None, char: int, most: int) -> None:
+        self.offset, self.limit, self.char = offset, limit, char
+        self.replaced = self.crlf = 0
+        self.total_lines = self.total_chars = 0
+        self.line_chars = 0
+        """Characters of line `offset`, its end not counted; known once the stream has passed it."""
+        self.lone_returns = False
+        self._most = most
+        self._line = 1
+        self._column = 0
+        self._parts: list[str] = []
+        self._size = 0
+        self._left = limit
+        self._full = False
+        self._return = False
+        self._ends_open = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `text` ended at `most` characters rather than at a line."""
+        return self._full
+
+    @property
+    def ends_open(self) -> bool:
+        """Whether the file's last line has no line end."""
+        return self._ends_open
+
+    def feed(self, text: str) -> None:
+        if self._return:
+            text = "\r" + text
+            self._return = False
+        if "\r" in text:
+            if text.endswith("\r"):
+                self._return = True
+                text = text[:-1]
+            pairs = text.count("\r\n")
+            self.crlf += pairs
+            if pairs:
+                text = text.replace("\r\n", "\n")
+            self.lone_returns = self.lone_returns or "\r" in text
+        if text:
+            self._take(text)
+
+    def close(self) -> None:
+        if self._return:
+            self._return = False
+            self.lone_returns = True
+            self._take("\r")
+        self.total_lines = self._line - 1 + (1 if self._ends_open else 0)
+
+    def _take(self, text: str) -> None:
+        self.total_chars += len(text)
+        self._ends_open = text[-1] != "\n"
+        newlines = text.count("\n")
+        at = 0
+        if self._line < self.offset:
+            if self._line + newlines < self.offset:
+                self._line += newlines
+                return
+            for _ in range(self.offset - self._line):
+                at = text.index("\n", at) + 1
+            self._line, newlines = self.offset, newlines - (self.offset - self._line)
+            self._column = 0
+        if self._line == self.offset:
+            end = text.find("\n", at)
+            stop = len(text) if end < 0 else end
+            length = stop - at
+            skip = min(max(self.char - 1 - self._column, 0), length)
+            self._column += length
+            self.line_chars = self._column
+            if not self._full:
+                self._keep(text, at + skip, newlines)
+        elif not self._full:
+            self._keep(text, at, newlines)
+        self._line += newlines
+
+    def _keep(self, text: str, at: int, newlines: int) -> None:
+        if self._left == 0:
+            return
+        end = len(text)
+        if self._left is not None:
+            if newlines >= self._left:
+                end = at
+                for _ in range(self._left):
+                    end = text.index("\n", end) + 1
+                self._left = 0
+            else:
+                self._left -= newlines
+        room = self._most - self._size
+        if end - at > room:
+            end = at + room
+            self._full = True
+        if end > at:
+            self._parts.append(text[at:end])
+            self._size += end - at
+
+
+def page_output(page: Page, shown: str, size: int, encoding: Encoding | None, ctx: ToolContext) -> ToolOutput:
+    """The page within the cap, with its facts: file, total lines, range shown, and the offset to go on from."""
+    lines = f"{page.total_lines} line" + ("" if page.total_lines == 1 else "s")
+    about = f"{shown}: {lines}, {size} bytes"
+    if encoding is not None and encoding != Encoding("utf-8"):
+        about += f", {encoding.told}"
+    if page.crlf:
+        about += (
+            ", CRLF line ends"
+            if page.crlf >= page.total_lines - page.ends_open
+            else f", {page.crlf} of them end in CRLF"
+        )
+    if page.lone_returns:
+        about += ", with lone CRs"
+    if page.total_lines and page.ends_open:
+        about += ", no newline at the end"
+    meta: dict[str, Any] = {
+        "path": shown,
+        "total_lines": page.total_lines,
+        "total_chars": page.total_chars,
+        "bytes": size,
+        "encoding": None if encoding is None else encoding.name,
+        "replaced": page.replaced,
+    }
+    if page.total_lines == 0:
+        return ToolOutput(f"[{shown} exists and is empty (0 lines, {size} bytes)]", False, {**meta, "range": None})
+    if page.offset > page.total_lines:
+        raise ToolError(
+            f"{shown} has {lines}; offset {page.offset} is past its end",
+            hint=f"give an offset from 1 to {page.total_lines}",
+        )
+    if page.char > 1 and page.char > page.line_chars + 1:
+        raise ToolError(
+            f"line {page.offset} of {shown} has {page.line_chars} characters; char {page.char} is past its end",
+            hint=f"give a char from 1 to {max(page.line_chars, 1)}, or offset {page.offset + 1}",
+        )
+    return _cut(page, about, meta, ctx)
+
+
+def _cut(page: Page, about: str, meta: dict[str, Any], ctx: ToolContext) -> ToolOutput:
+    text = page.text
+    if page.replaced or "\0" in text:
+        about += f"; NUL or invalid bytes shown as U+FFFD: {page.replaced + text.count(chr(0))}"
+        text = text.replace("\0", "\ufffd")
+    cap = ctx.caps.read
+    # Room for the facts: count them at their longest.
+    big = max(page.total_chars, page.total_lines)
+    room = cap - ctx.count(
+        f"\n[{about}; line {big} from character {big} to {big} of {big} shown. Go on with offset {big}, char {big}.]"
+    )
+    end = longest_prefix(text, room, ctx.count)
+    whole = end == len(text) and not page.is_full
+    if not whole:
+        line = text.rfind("\n", 0, end) + 1
+        if line:
+            end = line
+        else:
+            end = cut_before(text, end if end < len(text) else end - 1) or min(len(text), max(end, 1))
+    while True:
+        kept = text[:end]
+        facts, more = _facts(page, kept, about)
+        answer = kept + ("" if not kept or kept.endswith("\n") else "\n") + facts
+        if ctx.count(answer) <= cap or end <= 1:
+            break
+        shorter = end * 9 // 10
+        end = (text.rfind("\n", 0, shorter) + 1) or cut_before(text, shorter)
+    if ctx.count(answer) > cap:
+        answer = answer[: longest_prefix(answer, cap, ctx.count)]
+    return ToolOutput(answer, False, {**meta, **more})
+
+
+def _facts(page: Page, kept: str, about: str) -> tuple[str, dict[str, Any]]:
+    first = page.offset
+    full_lines = kept.count("\n")
+    inside = bool(kept) and not kept.endswith("\n")
+    last = first + full_lines - (0 if inside else 1)
+    at_end = last >= page.total_lines and (not inside or page.ends_open) and not _cut_inside(page, kept, full_lines)
+    if inside and not full_lines and not (page.char == 1 and at_end):
+        upto = page.char - 1 + len(kept)
+        said = f"line {first}, characters {page.char}-{upto} of {page.line_chars} shown"
+        if upto < page.line_chars:
+            more = f" Go on with offset {first}, char {upto + 1}."
+            going: list[int] | None = [first, upto + 1]
+        else:
+            more, going = ("", None) if at_end else (f" Go on with offset {first + 1}.", [first + 1, 1])
+    else:
+        lines = f"line {first}" if first == last else f"lines {first}-{last}"
+        start = f" (line {first} from character {page.char})" if page.char > 1 else ""
+        if at_end:
+            said = f"{lines}{start} shown: " + ("all" if first == 1 and page.char == 1 else "up to the end")
+            more, going = "", None
+        else:
+            said, more, going = f"{lines}{start} shown", f" Go on with offset {last + 1}.", [last + 1, 1]
+    return f"[{about}; {said}.{more}]", {"range": [first, last], "next": going}
+
+
+def _cut_inside(page: Page, kept: str, full_lines: int) -> bool:
+    """Whether `kept` ends inside line `offset`."""
+    return not full_lines and page.char - 1 + len(kept) < page.line_chars
+
+
+READ = Tool(
+    name="read",
+    description="Read a text file. Ends with its facts: total lines, range shown, offset to go on from.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "offset": {"type": "integer", "description": "first line, from 1"},
+            "limit": {"type": "integer", "description": "number of lines"},
+            "char": {"type": "integer", "description": "first character in that line, for very long lines"},
+        },
+        "required": ["path"],
+    },
+    run=run_read,
+    read_only=True,
+    aliases={
+        "file_path": "path", "filePath": "path", "file": "path", "filename": "path", "start_line": "offset", "line": "offset",
+        "max_lines": "limit", "lines": "limit",
+    },
+)  # fmt: skip

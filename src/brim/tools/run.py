@@ -1,0 +1,159 @@
+"""Running a model's calls: each gets an answer, whatever it asked for; none runs twice; nothing here raises on bad input.
+
+Calls of one message run in order. Neighbours that only read run beside each other, a few at a time; a call that
+changes something waits for all before it and is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from brim.conversation import ToolCall
+from brim.errors import BrimError, ToolError
+from brim.tools.arguments import check_arguments, parse_arguments
+from brim.tools.bounded import BoundedOutput, Limits
+from brim.tools.context import Tool, ToolContext, ToolOutput
+
+Permit: TypeAlias = Callable[[Tool, Mapping[str, Any], ToolContext], Awaitable[str | None]]
+"""Asked before a tool runs; None lets it run, a text is the refusal that the model is told."""
+OnResult: TypeAlias = Callable[[ToolCall, ToolOutput], Awaitable[None]]
+"""Told of each result as soon as it is there."""
+
+
+async def run_tool(
+    name: str,
+    arguments: str | Mapping[str, Any] | None,
+    ctx: ToolContext,
+    *,
+    tools: Sequence[Tool] | None = None,
+    permit: Permit | None = None,
+    finish_reason: str | None = None,
+) -> ToolOutput:
+    """Run one call. Every failure is a ToolOutput with `is_error` that says what was wrong; only cancellation raises.
+
+    `finish_reason` is the provider's, of the message that held the call ("length", "max_tokens" ...).
+    """
+    if tools is None:
+        from brim.tools.catalogue import default_tools
+
+        tools = default_tools()
+    try:
+        tool = find_tool(name, tools)
+        cut = finish_reason in ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS")
+        checked = check_arguments(tool, parse_arguments(arguments, cut=cut))
+        refused = await permit(tool, checked, ctx) if permit is not None else None
+        if refused is not None:
+            return _error(refused, ctx, {"denied": True})
+        output = await tool.run(checked, ctx)
+    except BrimError as error:
+        return _error(error.message + (f" ({error.hint})" if error.hint else ""), ctx, {"error": error.kind})
+    except (OSError, msgspec.ValidationError) as error:
+        return _error(f"{name} failed: {error}", ctx, {"error": type(error).__name__})
+    except Exception as error:  # a defect in one tool must not end the conversation; it is told, not swallowed
+        return _error(
+            f"{name} failed: {type(error).__name__}: {error}", ctx, {"error": type(error).__name__, "defect": True}
+        )
+    return output
+
+
+def find_tool(name: str, tools: Sequence[Tool]) -> Tool:
+    """The tool of that name. Raises ToolError that names the nearest one, or says that two share the name."""
+    found = [tool for tool in tools if tool.name == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ToolError(
+            f"{len(found)} tools are called {name!r}; none was run", hint="rename one of them in the config"
+        )
+    names = [tool.name for tool in tools]
+    near = difflib.get_close_matches(name.rsplit(".", 1)[-1].lower(), names, 1, 0.5)
+    raise ToolError(
+        f"there is no tool {name[:100]!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+        hint="tools: " + ", ".join(names),
+    )
+
+
+def _error(text: str, ctx: ToolContext, meta: dict[str, Any]) -> ToolOutput:
+    bounded = BoundedOutput(Limits(ctx.caps.bash_stderr), ctx.count, blobs=ctx.blobs, collapse=False)
+    bounded.feed(f"Error: {text}".encode("utf-8", "replace"))
+    done = bounded.finish()
+    return ToolOutput(done.text, True, meta, done.handle)
+
+
+async def run_calls(
+    calls: Sequence[ToolCall],
+    ctx: ToolContext,
+    *,
+    tools: Sequence[Tool] | None = None,
+    permit: Permit | None = None,
+    finish_reason: str | None = None,
+    on_result: OnResult | None = None,
+) -> list[ToolOutput]:
+    """Run all calls of one assistant message; the answers stand in the order of the calls.
+
+    An exact duplicate (id, name and arguments) is not run again and shares the first one's answer; the same id with other content is
+    refused, since its result could not be told from the first one's.
+    """
+    if tools is None:
+        from brim.tools.catalogue import default_tools
+
+        tools = default_tools()
+    outputs: list[ToolOutput | None] = [None] * len(calls)
+    first: dict[str, int] = {}
+    again: list[int] = []
+    gate = asyncio.Semaphore(ctx.caps.parallel)
+
+    async def one(at: int) -> None:
+        call = calls[at]
+        async with gate:
+            output = await run_tool(
+                call.name,
+                call.arguments,
+                ctx,
+                tools=tools,
+                permit=permit,
+                finish_reason=finish_reason if at == len(calls) - 1 else None,
+            )
+        outputs[at] = output
+        if on_result is not None:
+            await on_result(call, output)
+
+    reading: list[int] = []
+
+    async def flush() -> None:
+        waiting, reading[:] = list(reading), []
+        if waiting:
+            async with asyncio.TaskGroup() as group:
+                for at in waiting:
+                    group.create_task(one(at))
+
+    read_only = {tool.name for tool in tools if tool.read_only}
+    for at, call in enumerate(calls):
+        if call.id in first:
+            again.append(at)
+            continue
+        first[call.id] = at
+        if call.name in read_only:
+            reading.append(at)
+            continue
+        await flush()
+        await one(at)
+    await flush()
+    for at in again:
+        call, before = calls[at], calls[first[calls[at].id]]
+        if (call.name, call.arguments) == (before.name, before.arguments):
+            shared = outputs[first[call.id]]
+            assert shared is not None
+            outputs[at] = msgspec.structs.replace(shared, meta={**shared.meta, "duplicate": True})
+            continue
+        outputs[at] = _error(
+            f"the call id {call.id!r} was already used by a call of {before.name}; this call was not run", ctx, {}
+        )
+        if on_result is not None:
+            await on_result(call, outputs[at] or ToolOutput(""))
+    return [output for output in outputs if output is not None]
