@@ -151,7 +151,12 @@ def test_chat_content_keeps_its_form(old: Any) -> None:
 
 def test_chat_calls_change_only_where_they_were_changed() -> None:
     """A renamed id or new arguments replace that field in a copy of the call; arguments become a JSON object."""
-    one = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "", "x": 1}, "extra_content": {"g": 1}}
+    one: dict[str, Any] = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "f", "arguments": "", "x": 1},
+        "extra_content": {"g": 1},
+    }
     two = {"id": "b", "type": "custom", "custom": {"name": "g", "input": "free"}}
     wire = {"role": "assistant", "content": None, "tool_calls": [one, two], "x": 2}
     (message,) = parse_message(wire, "openai.chat")

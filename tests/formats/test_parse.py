@@ -250,7 +250,7 @@ def test_tools_can_be_replaced_and_removed() -> None:
 
 def test_lone_surrogates_are_replaced_everywhere_and_counted() -> None:
     """Half an emoji in a message, an argument, an unknown field or a tool description becomes U+FFFD; the rest stays."""
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "status \ud83d… failed \udc00 and fine 🔥"},
         {
             "role": "assistant",
