@@ -82,7 +82,7 @@ def new_database(server: str) -> str:
 
     name = f"t{uuid.uuid4().hex[:12]}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[call-overload]
+        connection.execute(f'CREATE DATABASE "{name}"')
     return f"{server}/{name}"
 
 

@@ -73,7 +73,8 @@ class StoredBlobs:
             return writer.close()
 
     def put_text(self, text: str) -> str:
-        return self.put(text.encode("utf-8", "replace"))
+        # surrogatepass, as in conversation.handle_of_text: the handle of a text is the same wherever it is made
+        return self.put(text.encode("utf-8", "surrogatepass"))
 
     def open_writer(self) -> StoredWriter:
         return StoredWriter(self._database, self._session, self._cap)

@@ -9,12 +9,13 @@ provider takes, become U+FFFD on the way in.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from brim.conversation import Message
+from brim.conversation.clean import clean_text, clean_value
 from brim.errors import BrimError, StoreUnusable
 
 
@@ -105,26 +106,7 @@ def encode(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return msgspec.json.encode(clean(msgspec.to_builtins(value))).decode()
-
-
-def clean(value: Any) -> Any:
-    """The JSON value with every lone surrogate replaced; a high and a low half side by side become their character."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, Mapping):
-        return {clean_text(key): clean(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clean(inner) for inner in value]
-    return value
-
-
-def clean_text(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        return msgspec.json.encode(clean_value(msgspec.to_builtins(value))[0]).decode()
 
 
 def plain(text: str | None) -> str | None:

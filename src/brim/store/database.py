@@ -226,15 +226,15 @@ class Database:
         return None
 
     def _explain_postgres(self, error: BaseException) -> StoreError | None:
-        name = type(error).__name__
-        if name in ("DiskFull", "ReadOnlySqlTransaction", "InsufficientPrivilege"):
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        if kinds & {"DiskFull", "ReadOnlySqlTransaction", "InsufficientPrivilege"}:
             return StoreUnusable(f"the database {self.where} refuses to write: {error}", hint="ask its administrator")
-        if name in ("IntegrityError", "ProgrammingError", "DataError") or "Violation" in name:
-            return None
-        return StoreUnusable(
-            f"cannot use the database {self.where}: {str(error).strip()}",
-            hint="check that it runs and that the URL is right, or run without saving: --no-session",
-        )
+        if kinds & {"OperationalError", "InterfaceError"}:
+            return StoreUnusable(
+                f"cannot use the database {self.where}: {str(error).strip()}",
+                hint="check that it runs and that the URL is right, or run without saving: --no-session",
+            )
+        return None
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -28,8 +28,12 @@ _HAS_SQLITE: Select[Any] = (
     .select_from(Table("sqlite_master", MetaData()))
     .where(literal_column("name") == literal_column("'alembic_version'"))
 )
-_HAS_POSTGRES: Select[Any] = select(literal_column("1")).where(
-    literal_column("to_regclass('alembic_version') IS NOT NULL")
+_TABLES: Select[Any] = select(literal_column("name")).select_from(Table("sqlite_master", MetaData()))
+# Not to_regclass: it may answer from a cache that has not heard of a table made while we waited for the lock.
+_HAS_POSTGRES: Select[Any] = (
+    select(literal_column("1"))
+    .select_from(Table("pg_class", MetaData(), schema="pg_catalog"))
+    .where(literal_column("relname = 'alembic_version' AND pg_table_is_visible(oid)"))
 )
 
 
@@ -45,12 +49,21 @@ def bring_to_head(database: Database) -> None:
         # Another process may have been here first: look again, now that nobody else can change the tables.
         version = _version_of(database, connection)
         if version is None:
+            _must_be_empty(database, connection)
             metadata.create_all(connection, checkfirst=False)
             _version.create(connection)
             connection.execute(insert(_version), {"version_num": REVISIONS[-1]})
         elif version != REVISIONS[-1]:
             _check_known(database, version)
             _migrate(connection)
+
+
+def _must_be_empty(database: Database, connection: Connection) -> None:
+    if database.sqlite and connection.execute(_TABLES).first() is not None:
+        raise StoreUnusable(
+            f"{database.where} is the database of another program",
+            hint="give the path of a file that does not exist yet",
+        )
 
 
 def _read_version(database: Database, work: Work) -> str | None:

@@ -63,6 +63,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     cached_write: int | None
     output: int | None
     reasoning: int | None
+    cached_write_1h: int | None
     cost: float | None
     duration: float | None
     ttft: float | None
@@ -107,8 +108,8 @@ _ALL = (
     select(
         requests.c.id, requests.c.seq, requests.c.created, requests.c.mode, requests.c.model, requests.c.plan,
         requests.c.bill, requests.c.input, requests.c.cached_read, requests.c.cached_write, requests.c.output,
-        requests.c.reasoning, requests.c.cost, requests.c.duration, requests.c.ttft, requests.c.finish,
-        requests.c.error, requests.c.meta,
+        requests.c.reasoning, requests.c.cached_write_1h, requests.c.cost, requests.c.duration, requests.c.ttft,
+        requests.c.finish, requests.c.error, requests.c.meta,
     )
     .where(requests.c.session == _N)
     .order_by(requests.c.id)
@@ -233,12 +234,14 @@ def rebuild_plan(work: Work, n: int, seed: str | None, at_seq: int | None) -> tu
     return plan, sum(1 for row in rows if not row[2])
 
 
-_TOKENS = ("input", "cached_read", "cached_write", "output", "reasoning")
+_TOKENS = ("input", "cached_read", "cached_write", "output", "reasoning", "cached_write_1h")
 
 
 def _tokens(usage: Any) -> dict[str, int | None]:
-    """The five figures of a usage, whether it is `brim.budget.Usage` or a mapping of its fields."""
+    """The token figures of a usage, whether it is `brim.budget.Usage` or a mapping of its fields."""
     if usage is None:
+        return dict.fromkeys(_TOKENS)
+    if not getattr(usage, "reported", True):  # the provider said nothing: unknown, not nought
         return dict.fromkeys(_TOKENS)
     if isinstance(usage, Mapping):
         return {name: usage.get(name) for name in _TOKENS}

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import Insert
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 """Every revision, oldest first; the last is the head that a fresh database is created at."""
 
 _Key = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER PRIMARY KEY is SQLite's rowid
@@ -90,6 +90,7 @@ requests = Table(
     Column("cached_write", BigInteger),
     Column("output", BigInteger),
     Column("reasoning", BigInteger),
+    Column("cached_write_1h", BigInteger),  # of cached_write, what was written for an hour
     Column("cost", Double),  # US dollars, NULL: no price known
     Column("duration", Double),  # seconds
     Column("ttft", Double),  # seconds to the first text
