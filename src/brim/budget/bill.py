@@ -110,11 +110,12 @@ def render_bill(bill: Mapping[str, Any], width: int = 80) -> str:
     ]
     rows += [(label, count, tokens) for label, count, tokens in rest if tokens or label == "free"]
     figures = max(len(f"{tokens:,}") for _, _, tokens in [*rows, ("", None, bill["window"])])
-    labels = max(10, width - figures - 22)
-    counted = "" if bill["exact"] else "~"
-    note = ", assumed" if bill["window_assumed"] else ""
+    labels = max(10, width - figures - 25)
+    about = "" if bill["exact"] else "~"
+    share_used = f"{bill['used'] / window:.0%}"
+    note = ", window assumed" if bill["window_assumed"] else ""
     out = [
-        fit(f"context {counted}{bill['used']:,} of {bill['window']:,} tokens (window{note})", width),
+        fit(f"{about}{bill['used']:,} of {bill['window']:,} tokens used ({share_used}){note}", width),
         bar(bill, width),
     ]
     for label, count, tokens in rows:
@@ -122,7 +123,9 @@ def render_bill(bill: Mapping[str, Any], width: int = 80) -> str:
         tick = "#" * min(8, max(0, round(share * 8))) or ("." if tokens > 0 else "")
         times = f"x{count:,}" if count and count > 1 else ""
         out.append(f"{pad(label, labels)} {times:>6} {tokens:>{figures},} {share:>6.1%} {tick}".rstrip())
-    out.append(fit(f"counted with {bill['counter']}" + ("" if bill["exact"] else ", not the model's own"), width))
+    own = "" if bill["exact"] else ", not the model's own"
+    out.append(fit("# used   r reserved   - margin, held back   . free", width))
+    out.append(fit(f"counted with {bill['counter']}{own}", width))
     return "\n".join(out)
 
 
