@@ -129,8 +129,7 @@ def is_error(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     return (
-        (bool(value.get("error"))
-        and value.get("type") != "response.failed")
+        (bool(value.get("error")) and value.get("type") != "response.failed")
         or value.get("type") == "error"
         or value.get("object") == "error"
     )

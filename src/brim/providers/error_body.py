@@ -39,7 +39,7 @@ _NESTED_KEYS = (
 _WINDOW_KEYS = ("n_ctx", "max_context_length", "context_length", "max_model_len")
 _REQUESTED_KEYS = ("n_prompt_tokens", "prompt_tokens", "requested_tokens", "input_tokens")
 _VAGUE = ("provider returned error", "error", "bad request", "upstream error", "an error occurred", "unknown error")
-_DEPTH = 8
+_DEPTH = 24
 
 
 class Facts(msgspec.Struct):
@@ -160,12 +160,12 @@ def _read_object(value: Mapping[str, Any], facts: Facts, depth: int) -> None:
     for key in _NESTED_KEYS:
         inner = value.get(key)
         if isinstance(inner, Mapping):
-            # an assistant message is an answer, not an error text
-            if "role" not in inner:
-                _read_object(inner, facts, depth + 1) if depth < _DEPTH else None
+            if "role" not in inner:  # an assistant message is an answer, not an error text
+                _read(inner, facts, depth + 1)
         elif isinstance(inner, (list, tuple)):
             _read(inner, facts, depth + 1)
-    if len(facts.texts) + len(facts.codes) == seen_before and depth <= 1 and value and not facts.texts:
+    an_answer = any(key in value for key in ("choices", "content", "output", "role", "message"))
+    if len(facts.texts) + len(facts.codes) == seen_before and depth <= 1 and value and not an_answer:
         _add(facts, json.dumps(value, ensure_ascii=False, default=str)[:2000])
 
 

@@ -12,7 +12,10 @@ import re
 _N = r"(?<![\w.#/-])(\d{1,9})(?![\w]|[.,]\d|-\d)"
 _HUGE = 50_000_000
 
-_SUM_OVER = re.compile(rf"{_N} ?\+ ?{_N}(?: ?\+ ?{_N})? (?:>|>=|exceeds?|is (?:greater|larger|more) than) ?{_N}")
+_SUM_OVER = re.compile(
+    rf"{_N}[^\d.;+]{{0,20}}\+[^\d.;]{{0,30}}{_N}(?: ?\+ ?{_N})?[^\d.;]{{0,20}}?"
+    rf"(?:>=?|exceeds?|is (?:greater|larger|more) than)[^\d.;]{{0,30}}{_N}"
+)
 _OVER_DIFFERENCE = re.compile(rf"{_N} (?:>|>=) {_N} ?- ?{_N}")
 _PARTS = re.compile(
     rf"{_N} `?(?:inputs?|prompt|input text|message)`? ?tokens?[^\d.;]{{0,40}}(?:\band\b|\bplus\b|\+)[^\d.;]{{0,40}}{_N}"
@@ -23,7 +26,8 @@ _WINDOW = tuple(
     re.compile(pattern)
     for pattern in (
         rf"range of (?:input|prompt|context|message)[ _a-z]* (?:length|tokens)? ?should be \[ ?\d+ ?, ?{_N}",
-        rf"\bcontext[ _-]?(?:length|window|size|limit)s?\b(?:(?!\bby\b|\brequest|\byou|\bgot\b|\binput){_GAP}){{0,50}}{_N}",
+        rf"\bcontext[ _-]?(?:length|window|size|limit)s?\b"
+        rf"(?:(?!\bby\b|\brequest|\byou|\bgot\b|\binput|\bn_keep){_GAP}){{0,50}}{_N}",
         rf"\b(?:n_ctx|num_ctx|max_seq_len|max_model_len|max_context_length|max_position_embeddings)\b{_GAP}{{0,14}}{_N}",
         rf"{_N}[ -](?:tokens? )?(?:max(?:imum)? )?(?:context|limit|maximum|max|allowed|window)\b",
         rf"\b(?:limit|maximum|max|allowed|capacity)\b(?:(?!\bby\b|\brequest|\byou|\bgot\b){_GAP}){{0,60}}{_N}",
