@@ -283,3 +283,46 @@ def test_an_edited_result_of_an_unknown_kind_of_message_is_a_tool_result() -> No
         "content": [{"type": "tool_result", "tool_use_id": "t0", "content": "stub"}],
         "x_new": 1,
     }
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "web_search_call", "id": "ws_1"},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "reasoning", "summary": [], "content": []},
+    ],
+)
+def test_text_in_place_of_an_item_is_a_message(item: dict[str, Any]) -> None:
+    """A stub for a search, a call or reasoning is an item of its own kind, not a search with text in it."""
+    (message,) = parse_message(item, "openai.responses")
+    out = render_message(edit(message, Text("[stub]")), "openai.responses")
+    assert out == {"type": "message", "role": "assistant", "content": "[stub]"}
+
+
+@pytest.mark.parametrize(
+    ("api", "wire"),
+    [
+        ("openai.chat", {"role": "user", "content": "x"}),
+        ("anthropic.messages", {"role": "user", "content": [{"type": "text", "text": "x"}]}),
+        ("openai.responses", {"role": "user", "content": "x"}),
+    ],
+)
+def test_a_message_edited_down_to_nothing_is_left_out(api: str, wire: dict[str, Any]) -> None:
+    """No API takes an empty message, so none is sent."""
+    field = "input" if api == "openai.responses" else "messages"
+    request = parse_request({field: [wire, wire]}, api)
+    assert render_request(request, [edit(request.messages[0]), request.messages[1]])[field] == [wire]
+
+
+def test_pictures_and_unknown_blocks_replaced_by_text_become_text_blocks() -> None:
+    """A stub for a picture is a text block of the API, beside the untouched blocks."""
+    text = {"type": "text", "text": "t"}
+    image = {"type": "image", "source": {"type": "url", "url": "https://a.test"}}
+    (message,) = parse_message({"role": "user", "content": [text, image, {"type": "hologram"}]}, "anthropic.messages")
+    out = render_message(edit(message, message.parts[0], Text("[image]"), Text("[hologram]")), "anthropic.messages")
+    assert out["content"] == [text, {"type": "text", "text": "[image]"}, {"type": "text", "text": "[hologram]"}]
+    item = {"role": "user", "content": [{"type": "input_image", "image_url": "https://a.test"}]}
+    (message,) = parse_message(item, "openai.responses")
+    out = render_message(edit(message, Text("[image]")), "openai.responses")
+    assert out["content"] == [{"type": "input_text", "text": "[image]"}]

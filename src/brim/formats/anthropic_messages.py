@@ -135,7 +135,10 @@ def _input_text(block: Mapping[str, Any], where: str) -> str:
 
 
 def render(messages: Sequence[Message], system: Any) -> tuple[Any, list[Any]]:
-    """The `system` field (None: absent) and the `messages` list of a view. `system` is the field as it came."""
+    """The `system` field (None: absent) and the `messages` list of a view. `system` is the field as it came.
+
+    A message that was edited down to nothing is left out.
+    """
     head: list[Message] = []
     wires: list[Any] = []
     group: list[Message] = []  # neighbours that share one wire object, or brim's own results that go into one message
@@ -145,6 +148,8 @@ def render(messages: Sequence[Message], system: Any) -> tuple[Any, list[Any]]:
             head.append(message)
             continue
         leading = False
+        if message.edited and not message.parts:
+            continue
         if group and _belongs(group, message):
             group.append(message)
             continue

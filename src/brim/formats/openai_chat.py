@@ -145,16 +145,25 @@ def _arguments(function: Mapping[str, Any], where: str) -> str:
 
 
 def render(messages: Sequence[Message]) -> list[Any]:
-    """The `messages` list: each untouched wire object itself, edited ones rebuilt on a copy, brim's own made new."""
-    return [m.wire if m.wire is not None and not m.edited and m.api == API else _render_one(m) for m in messages]
+    """The `messages` list: untouched wire objects themselves, edited ones rebuilt on a copy, brim's own made new.
+
+    A message that was edited down to nothing is left out.
+    """
+    return [
+        m.wire if m.wire is not None and not m.edited and m.api == API else _render_one(m)
+        for m in messages
+        if m.parts or not m.edited
+    ]
 
 
 def _render_one(message: Message) -> dict[str, Any]:
     wire: Mapping[str, Any] | None = message.wire if message.api == API and message.wire is not None else None
     if message.role == "tool":
         return _tool(message.result, wire)
-    out: dict[str, Any] = dict(wire) if wire is not None else {"role": message.role}
     reuse = wire is not None
+    out: dict[str, Any] = dict(wire) if wire is not None else {"role": message.role}
+    if wire is None and message.name:
+        out["name"] = message.name
     if message.role == "assistant":
         _calls(message, out, reuse)
         _reasoning(message, out, reuse)

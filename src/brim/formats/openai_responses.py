@@ -161,7 +161,7 @@ def render(messages: Sequence[Message], items: Any) -> tuple[Any, Any]:
 def write_items(message: Message) -> list[Any]:
     """The items of a message that is new or edited. An edited item keeps every field that was not changed."""
     wire = message.wire
-    if isinstance(wire, Mapping):
+    if isinstance(wire, Mapping) and _same_kind(message, wire):
         return [_rebuild(message, wire)]
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.result.call_id, "output": _result(message.result)}]
@@ -176,17 +176,28 @@ def write_items(message: Message) -> list[Any]:
     return items
 
 
+def _same_kind(message: Message, wire: Mapping[str, Any]) -> bool:
+    """Whether the edited message still is the kind of item it was; text in place of a call or search is a message."""
+    if message.role == "tool":
+        return True
+    first = message.parts[0] if message.parts else None
+    if type(first) is ToolCall:
+        return "call_id" in wire or wire.get("type") == "mcp_approval_request"
+    if isinstance(first, Thinking | Opaque) and first.wire == wire:
+        return True
+    return first is not None and "role" in wire
+
+
 def _rebuild(message: Message, wire: Mapping[str, Any]) -> Any:
     if message.role == "tool":
         return _rebuild_output(message.result, wire)
     first = message.parts[0] if message.parts else None
     if type(first) is ToolCall:
         return _rebuild_call(first, wire)
-    if "content" not in wire or type(first) is Thinking or (type(first) is Opaque and first.wire is wire):
+    old = wire.get("content")
+    if type(first) is Thinking or (type(first) is Opaque and first.wire == wire) or same_blocks(message.parts, old):
         return dict(wire)
-    if same_blocks(message.parts, wire["content"]):
-        return dict(wire)
-    return {**wire, "content": _content(message.parts, message.role, wire["content"])}
+    return {**wire, "content": _content(message.parts, message.role, old)}
 
 
 def _rebuild_call(call: ToolCall, wire: Mapping[str, Any]) -> dict[str, Any]:

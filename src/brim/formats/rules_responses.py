@@ -57,7 +57,7 @@ def responses_violations(body: Mapping[str, Any]) -> Iterator[str]:
         elif kind.endswith("_call") and (isinstance(call_id, str) or kind in ("function_call", "custom_tool_call")):
             if not call_id:
                 yield f"{where}.call_id: missing"
-            elif call_id in open_calls or call_id in answered:
+            elif call_id in open_calls:
                 yield f"{where}.call_id: {call_id!r} is used twice"
             else:
                 open_calls[call_id] = where
