@@ -142,23 +142,7 @@ def read(folder: Path) -> Iterator[Message]:
 
 def invent() -> Iterator[Message]:
     r = random.Random(1)
-    words = [
-        "the",
-        "search",
-        "result",
-        "line",
-        "error",
-        "file",
-        "test",
-        "value",
-        "搜索",
-        "关键词",
-        "return",
-        "import",
-        "self",
-        "config",
-        "request",
-    ]
+    words = ["the", "search", "result", "line", "error", "file", "test", "value", "搜索", "关键词", "return", "config"]
     for number in range(2_000):
         text = " ".join(r.choice(words) for _ in range(r.randrange(5, 400)))
         yield (user(text), assistant(text, call("grep", {"n": number}, id=str(number))), result(str(number), text))[

@@ -162,6 +162,24 @@ def test_encrypted_reasoning_is_not_read_as_text() -> None:
     assert 3_000 < counter.count_messages([Message("assistant", (sealed,))])[0] < 4_500
 
 
+def test_thinking_counts_by_its_text_or_by_what_is_sealed() -> None:
+    """Text where there is text; the encrypted whole where only a summary, a signature or nothing readable is shown."""
+    counter = counter_for("claude-sonnet-4-5")
+
+    def cost(part: Thinking) -> int:
+        return counter.count_messages([Message("assistant", (part,))])[0] - 4
+
+    signed = {"type": "thinking", "thinking": "plain words", "signature": "A" * 3_000}
+    assert cost(Thinking("plain words", True, signed)) == counter.count_text("plain words")
+    assert (
+        cost(Thinking("", True, {"type": "thinking", "thinking": "", "signature": "A" * 8_000})) == (6_000 - 650) // 4
+    )
+    assert cost(Thinking("", True, {"type": "redacted_thinking", "data": "A" * 8_000})) == (6_000 - 650) // 4
+    sealed = {"type": "reasoning", "summary": [{"text": "short"}], "encrypted_content": "A" * 8_000}
+    assert cost(Thinking("short", True, sealed)) == (6_000 - 650) // 4
+    assert cost(Thinking("", False)) == 0
+
+
 def test_blocks_nobody_can_encode_are_counted() -> None:
     """Objects, sets and endless nesting inside an unknown block are counted by what can be said of them."""
     nested: Any = "end"

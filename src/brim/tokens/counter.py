@@ -20,7 +20,7 @@ from brim.conversation.clean import clean_text
 from brim.tokens.encodings import FALLBACK, batch_count, encoding_of
 from brim.tokens.estimate import estimate_batch
 from brim.tokens.media import MediaRates, count_media, media_rates, media_text
-from brim.tokens.opaque import json_text, opaque_parts
+from brim.tokens.opaque import json_text, opaque_parts, sealed_tokens
 
 Estimate: TypeAlias = Literal["classes", "chars"]
 
@@ -163,8 +163,14 @@ class TokenCounter:
         waiting: list[Part] = list(message.parts)
         while waiting:
             part = waiting.pop()
-            if isinstance(part, (Text, Thinking)):
+            if isinstance(part, Text):
                 texts.append(part.text)
+            elif isinstance(part, Thinking):
+                sealed = sealed_tokens(part)
+                if sealed:
+                    fixed += sealed
+                else:
+                    texts.append(part.text)
             elif isinstance(part, ToolResult):
                 waiting.extend(part.content)
             elif isinstance(part, ToolCall):

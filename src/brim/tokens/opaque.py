@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from brim.conversation import Media
+from brim.conversation import Media, Thinking
 
 _LONG = 1_000
 """Characters from which a string that looks like base64 is taken for binary data."""
@@ -80,6 +80,25 @@ class _Found:
         return ""
 
     def _seal(self, text: str) -> str:
-        # Encrypted thinking: bytes are 3/4 of the base64, about 650 of them envelope, about 4 to a token.
-        self.tokens += max(1, (len(text) * 3 // 4 - 650) // 4)
+        self.tokens += _sealed(text)
         return ""
+
+
+def sealed_tokens(part: Thinking) -> int:
+    """Tokens of thinking that is there in encrypted form only, or whose encrypted form is what counts; 0 for text.
+
+    Responses items carry a summary for people beside the encrypted whole; Claude may leave the text out and keep all of
+    it in the signature.
+    """
+    wire = part.wire
+    if not isinstance(wire, Mapping):
+        return 0
+    whole = wire.get("encrypted_content")
+    if not isinstance(whole, str) and not part.text:
+        whole = wire.get("data") or wire.get("signature")
+    return _sealed(whole) if isinstance(whole, str) and whole else 0
+
+
+def _sealed(text: str) -> int:
+    """Bytes are 3/4 of the base64, about 650 of them envelope, about 4 to a token."""
+    return max(1, (len(text) * 3 // 4 - 650) // 4)
