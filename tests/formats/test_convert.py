@@ -243,3 +243,13 @@ def test_documents_audio_and_foreign_files_become_what_the_api_takes(api: str) -
     for piece in ("JVBE", "example.test/a.pdf", "plain words", "file_123", "AAAA"):
         assert piece in text
     assert ("SUQz" in text) == (api == "openai.chat")
+
+
+@pytest.mark.parametrize("content", [(), (Text(""),), (Text(" \n"),)])
+def test_an_empty_result_says_so_elsewhere(content: tuple[Text, ...]) -> None:
+    """A tool that said nothing has an answer with words in it on every other API."""
+    view = [user("q"), assistant("", ToolCall("a", "mkdir", "{}")), Message("tool", (ToolResult("a", content),))]
+    for api in APIS:
+        body = body_of(view, api)
+        assert violations(body, api, dialect_of("m", api)) == []
+        assert "(no output)" in json.dumps(body)

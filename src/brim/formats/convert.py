@@ -24,6 +24,8 @@ from brim.formats.blocks import json_text
 
 CHAT, RESPONSES, ANTHROPIC = "openai.chat", "openai.responses", "anthropic.messages"
 
+NO_OUTPUT = "(no output)"
+"""What stands for an empty result: `mkdir` says nothing, and not every API takes nothing for an answer."""
 _BAD_ID = {ANTHROPIC: re.compile(r"[^a-zA-Z0-9_-]"), CHAT: None, RESPONSES: None}
 _MISTRAL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _ID_LIMIT = {ANTHROPIC: 64, CHAT: 40, RESPONSES: 64}
@@ -131,6 +133,8 @@ def _result(result: ToolResult, api: str, own_ids: set[str]) -> tuple[ToolResult
                 content.append(Text("[image: shown in the next user message]"))
             else:
                 content.append(part)
+    if all(type(part) is Text and not part.text.strip() for part in content):
+        content = [Text(NO_OUTPUT)]
     return ToolResult(_id(result.call_id, api, own_ids), tuple(content), result.is_error), pictures
 
 
