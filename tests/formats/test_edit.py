@@ -119,6 +119,8 @@ def test_system_text_of_brims_own_is_appended_to_the_system_field() -> None:
         assert "system" not in render_request(request, [])
     request = parse_request({"system": "long", "messages": []}, "anthropic.messages")
     assert render_request(request, [edit(request.messages[0], Text("short"))])["system"] == "short"
+    more = edit(request.messages[0], *request.messages[0].parts, Text("summary"))
+    assert [block["text"] for block in render_request(request, [more])["system"]] == ["long", "summary"]
     bare = parse_request({"messages": []}, "anthropic.messages")
     assert render_request(bare, [system("new")])["system"] == [{"type": "text", "text": "new"}]
 

@@ -176,8 +176,8 @@ def _system(head: Sequence[Message], before: Any) -> Any:
         return None
     if len(head) == 1 and head[0].wire is not None and not head[0].edited:
         return head[0].wire
-    if isinstance(before, str) and all(_is_field(message) for message in head):
-        return "\n\n".join(part.text for message in head for part in message.parts if type(part) is Text)
+    if isinstance(before, str) and len(head) == 1 and (text := _plain(head[0])) is not None:
+        return text
     blocks: list[Any] = []
     for message in head:
         if isinstance(message.wire, list | tuple) and not message.edited:
