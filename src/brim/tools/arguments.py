@@ -44,7 +44,8 @@ def parse_arguments(raw: str | Mapping[str, Any] | None, *, cut: bool = False) -
 
 
 def storable_arguments(raw: str | None) -> str:
-    """Arguments as they may be sent back to any provider: the text itself where it is a JSON object, else an object that holds it."""
+    """Arguments as they may be sent back to any provider: the text itself where it is a JSON object, else an object
+    that holds it."""
     try:
         parse_arguments(raw)
     except ToolError:
@@ -135,6 +136,13 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def _typed(tool: str, name: str, value: Any, schema: Mapping[str, Any]) -> Any:
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                f"parameter {name!r} of {tool} has half a character (a lone surrogate) at character {error.start + 1}"
+            ) from None
     wanted = schema.get("type")
     if not isinstance(wanted, str) or wanted not in _TYPES:
         return value

@@ -59,7 +59,8 @@ def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> None:
 
 
 def checkpoint(ctx: ToolContext, path: Path, before: bytes | None) -> dict[str, Any]:
-    """Keep a file's content from before a change. `handle` is None for a file that did not exist: to restore is to remove it."""
+    """Keep a file's content from before a change. `handle` is None for a file that did not exist: to restore is to
+    remove it."""
     if before is None:
         return {"path": str(path), "handle": None, "mode": None}
     return {"path": str(path), "handle": ctx.blobs.put(before), "mode": stat.S_IMODE(os.stat(path).st_mode)}

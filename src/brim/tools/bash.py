@@ -86,7 +86,7 @@ def _script_fd(data: bytes, stack: contextlib.ExitStack) -> int:
         fd = os.memfd_create("brim-command")
         stack.callback(os.close, fd)
     else:
-        fd = stack.enter_context(tempfile.TemporaryFile()).fileno()
+        fd = stack.enter_context(tempfile.TemporaryFile()).fileno()  # noqa: SIM115 - the stack closes it
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]

@@ -46,8 +46,8 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """What a cut left out: lines (1-based, whole ones; `first` > `last` where only part of one line is missing), characters,
-    and where reading goes on: `char` is the 1-based character of line `line`."""
+    """What a cut left out: lines (1-based, whole ones; `first` > `last` where only part of one line is missing),
+    characters, and where reading goes on: `char` is the 1-based character of line `line`."""
 
     first: int
     last: int
@@ -101,7 +101,7 @@ def recall_advice(gap: Gap) -> str:
         return ""
     where = f"offset {gap.line}" + (f", char {gap.char}" if gap.char > 1 else "")
     kept = "" if gap.stored_whole else " (only its beginning was kept)"
-    return f"Full output: recall handle {gap.handle[:12]}, {where}{kept}."
+    return f"Full output: recall handle {gap.handle}, {where}{kept}."
 
 
 class _Ends:
@@ -118,26 +118,27 @@ class _Ends:
         self._tail: deque[str] = deque()
         self._head_size = self._tail_size = self.total = 0
 
-    def append(self, text: str) -> None:
-        size = len(text)
-        self.total += size
+    def append(self, text: str, start: int = 0, end: int | None = None) -> None:
+        """Append `text[start:end]`; of a long piece only what may be shown is copied."""
+        if end is None:
+            end = len(text)
+        self.total += end - start
         room = self._most_head - self._head_size
         if room > 0:
-            self._head.append(text[:room])
-            self._head_size += min(size, room)
-        self._append_tail(text)
+            self._head.append(text[start : min(end, start + room)])
+            self._head_size += min(end - start, room)
+        self._append_tail(text, start, end)
 
-    def _append_tail(self, text: str) -> None:
-        size, most = len(text), self._most_tail
-        if size >= most:
+    def _append_tail(self, text: str, start: int, end: int) -> None:
+        most = self._most_tail
+        if end - start >= most:
             self._tail.clear()
             self._tail_size = 0
-            text = text[size - most :]
-            size = most
-        if not size:
+            start = end - most
+        if start == end:
             return
-        self._tail.append(text)
-        self._tail_size += size
+        self._tail.append(text[start:end])
+        self._tail_size += end - start
         while self._tail_size - len(self._tail[0]) >= most:
             self._tail_size -= len(self._tail.popleft())
 
@@ -155,7 +156,8 @@ class _Ends:
             # What `other` no longer holds lies between: nothing older can be part of the last `tail` characters.
             self._tail.clear()
             self._tail_size = 0
-        self._append_tail("".join(other._tail))
+        tail = "".join(other._tail)
+        self._append_tail(tail, 0, len(tail))
 
     def whole(self) -> str | None:
         """All that was appended, where the two ends still cover it."""
@@ -172,8 +174,11 @@ class _Ends:
 
 
 class BoundedOutput:
-    """Feed it bytes, then `finish()` once. `advise` writes the end of the notice; `collapse` reduces what carriage returns wrote
-    over to its last state (off where a lone carriage return is data)."""
+    """Feed it bytes, then `finish()` once.
+
+    `advise` writes the end of the notice; `collapse` reduces what carriage returns wrote over to its last state (off
+    where a lone carriage return is data).
+    """
 
     def __init__(
         self,
@@ -204,8 +209,11 @@ class BoundedOutput:
 
     def _take(self, text: str) -> None:
         if self._collapse and (self._return or "\r" in text):
-            self._take_with_returns(text)
-        elif text:
+            text = text.replace("\r\n", "\n")
+            if self._return or "\r" in text:
+                self._take_with_returns(text)
+                return
+        if text:
             self._take_lines(text)
 
     def _take_lines(self, text: str) -> None:
@@ -216,11 +224,10 @@ class BoundedOutput:
         self._end_line(text[:first])
         last = text.rfind("\n")
         if last > first:
-            block = text[first + 1 : last + 1]
-            self._newlines += block.count("\n")
-            self._done.append(block)
+            self._newlines += text.count("\n", first + 1, last + 1)
+            self._done.append(text, first + 1, last + 1)
         if last + 1 < len(text):
-            self._line.append(text[last + 1 :])
+            self._line.append(text, last + 1)
 
     def _end_line(self, rest: str) -> None:
         if self._line.total:

@@ -60,13 +60,14 @@ async def run_child(
     env: Mapping[str, str],
     stdout: Sink,
     stderr: Sink,
-    timeout: float | None = None,
+    timeout: float | None = None,  # noqa: ASYNC109 - the child's end, not the waiting for it
     most_bytes: int | None = None,
     pass_fds: Sequence[int] = (),
     stdin: int = subprocess.DEVNULL,
     sweep: bool = True,
 ) -> Ended:
-    """Run `argv` and feed its output to the sinks, in a thread. `most_bytes` of both streams together end it, as `timeout` does.
+    """Run `argv` and feed its output to the sinks, in a thread. `most_bytes` of both streams together end it, as
+    `timeout` (seconds) does.
 
     `sweep=False` is for programs known to leave nothing behind. Raises OSError where the program cannot be started.
     """
@@ -168,10 +169,10 @@ class _Child:
             )
             _running.add(self)
             assert process.stdout is not None and process.stderr is not None
-            for stream, sink in zip((process.stdout, process.stderr), self._sinks, strict=True):
-                os.set_blocking(stream.fileno(), False)
-                _widen(stream.fileno())
-                selector.register(stream, selectors.EVENT_READ, sink)
+            for pipe, sink in zip((process.stdout, process.stderr), self._sinks, strict=True):
+                os.set_blocking(pipe.fileno(), False)
+                _widen(pipe.fileno())
+                selector.register(pipe, selectors.EVENT_READ, sink)
             selector.register(self._wake_read, selectors.EVENT_READ, None)
             if hasattr(os, "pidfd_open"):
                 with contextlib.suppress(OSError):

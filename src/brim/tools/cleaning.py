@@ -34,16 +34,14 @@ class Cleaner:
 
     def feed(self, data: bytes) -> str:
         """The text that is certain after `data`."""
-        if self._bytes or not data.isascii():
-            text = self._decode(self._bytes + data, final=False)
-        else:
-            text = data.decode("ascii")
+        plain = not self._bytes and data.isascii()
+        text = data.decode("ascii") if plain else self._decode(self._bytes + data, final=False)
         return self._clean(text, 0 in data)
 
     def close(self) -> str:
         """The text that was held back, now that nothing more comes."""
         text = self._clean(self._decode(self._bytes, final=True), False)
-        self._bytes = self._escape = ""
+        self._bytes, self._escape = b"", ""
         return text
 
     def _decode(self, data: bytes, *, final: bool) -> str:

@@ -14,17 +14,17 @@ from brim.tools.caps import Caps
 
 
 class BlobWriter(Protocol):
-    """An original that streams into the store. `close` returns its handle; after `abort` nothing of it is left."""
+    """An original that streams into the store: the part of `brim.store.BlobWriter` that tools use."""
 
     def write(self, data: bytes, /) -> object: ...
     def close(self) -> str: ...
-    def abort(self) -> object: ...
+    def discard(self) -> object: ...
 
 
 class Blobs(Protocol):
-    """The store of originals, keyed by content hash. A handle may be given as any unique prefix of at least 4 digits.
+    """The store of originals, by content hash: the part of `brim.store.Blobs` that tools use.
 
-    `get` and `size` raise brim.errors.StoreError for a handle that is unknown or fits several.
+    `get` and `size` take any unique prefix of a handle and raise brim.errors.StoreError for any other.
     """
 
     def put(self, data: bytes, /) -> str: ...
@@ -36,7 +36,8 @@ class Blobs(Protocol):
 class ToolOutput(msgspec.Struct, frozen=True):
     """What a model sees of a call (`text`, capped), and what brim keeps beside it.
 
-    `meta` is JSON-serialisable (counts, ranges, exit code, checkpoint); `handle` names the original where the text is not all of it.
+    `meta` is JSON-serialisable (counts, ranges, exit code, checkpoint); `handle` names the original where the text is
+    not all of it.
     """
 
     text: str
@@ -61,7 +62,7 @@ class ToolContext:
     workspace: Path
     blobs: Blobs
     count: Callable[[str], int]
-    caps: Caps = Caps()
+    caps: Caps = field(default_factory=Caps)
     env: Mapping[str, str] | None = None
     """Environment for commands, before it is scrubbed of secrets; None is this process's."""
     keep_env: Sequence[str] = ()
@@ -70,6 +71,8 @@ class ToolContext:
     """Real paths outside the workspace (files, or folders with all below) that the user allowed."""
     wrap_command: Callable[[Sequence[str], Path], Sequence[str]] | None = None
     """Puts a command's argument list into a sandbox; gets the working directory, too."""
+    originals: Callable[[str], str | None] | None = None
+    """Asked by recall before the blob store: the text behind a handle of the history (a message that a view left out)."""
     cwd: Path | None = None
     """Where the next command runs; None is the workspace."""
     files: dict[Path, FileState] = field(default_factory=dict)

@@ -6,6 +6,7 @@ it goes to. Only what differs between old and new text is spliced into the file'
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
 import re
@@ -34,7 +35,10 @@ class EditArguments(msgspec.Struct, frozen=True):
 
 async def run_edit(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Edit a file; see `EDIT`."""
-    asked = msgspec.convert(dict(arguments), EditArguments)
+    return await asyncio.to_thread(_edit, msgspec.convert(dict(arguments), EditArguments), ctx)
+
+
+def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
     real = require_inside(ctx.workspace, asked.path, ctx.granted, what="edit")
     if not os.path.lexists(real):
         raise ToolError(f"no such file: {asked.path}", hint="glob finds files by name; write makes a new one")
@@ -51,10 +55,10 @@ async def run_edit(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
             hint="read the file and copy the text exactly",
         )
     if not asked.replace_all and (len(spans) > 1 or _overlaps(file.text, asked.old, spans[0])):
-        places = [file.text.count("\n", 0, start) + 1 for start, _ in spans[:10]]
-        more = f" and {len(spans) - 10} more" if len(spans) > 10 else ""
+        lines = ", ".join(str(file.text.count("\n", 0, start) + 1) for start, _ in spans[:10])
+        lines += f" and {len(spans) - 10} more" if len(spans) > 10 else ""
         raise ToolError(
-            f"old is found {max(len(spans), 2)} times in {asked.path} (lines {', '.join(map(str, places))}{more}); nothing was changed",
+            f"old is found {max(len(spans), 2)} times in {asked.path} (lines {lines}); nothing was changed",
             hint="give more of the text around it, or replace_all: true",
         )
     text = splice(file.text, spans, asked.new, file.newline)
@@ -89,15 +93,20 @@ def splice(text: str, spans: list[tuple[int, int]], new: str, newline: str) -> s
     for start, end in spans:
         found = text[start:end]
         was = with_newlines(found, "\n")
-        same = len(os.path.commonprefix([was, plain]))
+        same = _common(was, plain)
         rest_was, rest_new = was[same:], plain[same:]
-        tail = len(os.path.commonprefix([rest_was[::-1], rest_new[::-1]]))
+        tail = _common(rest_was[::-1], rest_new[::-1])
         middle = rest_new[: len(rest_new) - tail]
         low = start + same + _pairs(found, same)
         high = end - tail - (found.count("\r\n") - _pairs(found, len(was) - tail))
         pieces += [text[at:low], middle.replace("\n", _newline_at(text, start, end, newline))]
         at = high
     return "".join([*pieces, text[at:]])
+
+
+def _common(one: str, other: str) -> int:
+    """Length of the longest common prefix."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _pairs(found: str, chars: int) -> int:

@@ -6,7 +6,21 @@ import re
 from collections.abc import Collection, Mapping
 
 _WORDS = frozenset(
-    ["KEY", "KEYS", "APIKEY", "APIKEYS", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "PASS", "PWD", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "PAT", "BEARER", "COOKIE", "DSN"]
+    {
+        "KEY",
+        "KEYS",
+        "APIKEY",
+        "APIKEYS",
+        "TOKEN",
+        "TOKENS",
+        "SECRET",
+        "SECRETS",
+        "PASSWORD",
+        "PASSWORDS",
+        "PASSWD",
+        "PASS",
+    }
+    | {"PWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "PAT", "BEARER", "COOKIE", "DSN"}
 )
 _ENDINGS = ("APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS")
 # Names that look alike and hold none.

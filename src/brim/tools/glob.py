@@ -109,9 +109,7 @@ def _answer(
     handle = listing.keep()
 
     def notice(shown: int) -> str:
-        recall = (
-            f", or recall handle {handle[:12]} from offset {shown + 1 if listing.is_sorted else 1}" if handle else ""
-        )
+        recall = f", or recall handle {handle} from offset {shown + 1 if listing.is_sorted else 1}" if handle else ""
         return (
             f"[{shown} of {files} shown{where}, by path; {listing.chars} characters in all; {total - shown} left out."
             f" Narrow the pattern or give a path{recall}. {' '.join(notes)}"
@@ -123,7 +121,7 @@ def _answer(
 
 GLOB = Tool(
     name="glob",
-    description="List files that match a glob pattern, by path. Skips noise folders, gitignored and hidden files unless no_ignore.",
+    description="List files by glob pattern. Skips noise folders, gitignored and hidden files unless no_ignore.",
     parameters={
         "type": "object",
         "properties": {

@@ -77,8 +77,8 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
 
 
 def search_start(path: str, ctx: ToolContext, *, missing_ok: bool = False) -> str | None:
-    """The path to hand to ripgrep: relative to the workspace where it is inside, never an option. None for one that is not there, if
-    that is no error."""
+    """The path to hand to ripgrep: relative to the workspace where it is inside, never an option. None for one that is
+    not there, if that is no error."""
     real = require_inside(ctx.workspace, path or ".", ctx.granted, what="search")
     try:
         kind = kind_of(os.stat(real).st_mode)
@@ -94,8 +94,8 @@ def search_start(path: str, ctx: ToolContext, *, missing_ok: bool = False) -> st
 
 
 def _types(include: str) -> list[str]:
-    """The part of an include that ripgrep can judge by file name alone, as a file type: unlike its --glob, a type does not bring
-    back ignored files. Whole paths are judged here, afterwards."""
+    """The part of an include that ripgrep can judge by file name alone, as a file type: unlike its --glob, a type does
+    not bring back ignored files. Whole paths are judged here, afterwards."""
     names = [glob.rstrip("/").rsplit("/", 1)[-1] for glob in split_globs(include) if not glob.startswith("!")]
     if (
         not names
@@ -329,7 +329,7 @@ def _answer(asked: GrepArguments, matches: _Matches, skipped: Skipped, ended: En
         recall = ""
         if handle is not None:
             order = "" if listing.is_sorted else " (in order of arrival)"
-            recall = f"; recall handle {handle[:12]} from offset {shown + 1 if listing.is_sorted else 1}{order}"
+            recall = f"; recall handle {handle} from offset {shown + 1 if listing.is_sorted else 1}{order}"
         return (
             f"[{shown} of {plus}{total} shown, in {files}{where}, by path; {listing.chars} characters in all;"
             f" {listing.records - shown} lines left out. Narrow the pattern, add include or path{recall}. {' '.join(notes)}"
@@ -363,8 +363,8 @@ def fit_records(
 GREP = Tool(
     name="grep",
     description=(
-        "Search file contents with a regular expression; answers file:line:content. Skips noise folders (node_modules, .git, dist ...),"
-        " gitignored and hidden files unless no_ignore."
+        "Search file contents with a regular expression; answers file:line:content. Skips noise folders"
+        " (node_modules, .git, dist ...), gitignored and hidden files unless no_ignore."
     ),
     parameters={
         "type": "object",

@@ -22,8 +22,10 @@ class Listing:
         self._groups: dict[bytes, list[bytes]] = {}
         self._order: list[bytes] = []
         self._kept = 0
-        self._held: list[tuple[bytes, bytes]] = []
+        # Path, NUL, lines: one object a file, since there may be 200,000 of them.
+        self._held: list[bytes] = []
         self._held_bytes = 0
+        self._last = b""
         self.is_sorted = True
         self.records = 0
         self.chars = 0
@@ -54,7 +56,11 @@ class Listing:
         if not self.is_sorted:
             self._spool.write(data)
             return
-        self._held.append((path, data))
+        if self._held and path == self._last:
+            self._held[-1] += data
+        else:
+            self._held.append(path + b"\0" + data)
+            self._last = path
         self._held_bytes += len(data)
         if self._held_bytes > _SORTED_BYTES:
             self._flush()
@@ -65,9 +71,9 @@ class Listing:
         return [record for path in self._order for record in self._groups[path]][: self._most]
 
     def _flush(self) -> None:
-        self._held.sort(key=lambda entry: entry[0])
-        for _, data in self._held:
-            self._spool.write(data)
+        self._held.sort()
+        for entry in self._held:
+            self._spool.write(entry[entry.index(b"\0") + 1 :])
         self._held = []
 
     @property

@@ -32,7 +32,8 @@ def is_inside(path: Path, workspace: Path, granted: Iterable[Path] = ()) -> bool
 
 
 def resolve_path(workspace: Path, path: str | Path) -> Resolved:
-    """Resolve `path` (relative to the workspace, `~` for home). Raises ToolError for a name that no file can have or links that loop."""
+    """Resolve `path` (relative to the workspace, `~` for home). Raises ToolError for a name that no file can have, and
+    for links that loop."""
     name = os.fspath(path)
     if "\0" in name:
         raise ToolError(f"path {name!r} has a NUL character")

@@ -6,6 +6,7 @@ the file: by lines, and inside a line that is longer than a page by characters.
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import os
 from collections.abc import Mapping
@@ -34,8 +35,6 @@ class ReadArguments(msgspec.Struct, frozen=True):
 
 async def run_read(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Read a page; see `READ`."""
-    import asyncio
-
     return await asyncio.to_thread(_read, msgspec.convert(dict(arguments), ReadArguments), ctx)
 
 
@@ -61,11 +60,11 @@ def _read(asked: ReadArguments, ctx: ToolContext) -> ToolOutput:
                 hint="use bash with a program for this kind of file",
             )
         remember(ctx, real, fd)
-        page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), min(ctx.caps.read * 10, _MOST_CHARS))
+        page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), page_chars(ctx))
         if not _stream(fd, encoding, page):
             # A file that is not UTF-8 after all, and shows it only after the sample.
             encoding = Encoding("cp1252" if encoding.name == "utf-8" else "latin-1")
-            page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), min(ctx.caps.read * 10, _MOST_CHARS))
+            page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), page_chars(ctx))
             _stream(fd, encoding, page)
     finally:
         os.close(fd)
@@ -84,7 +83,8 @@ def _similar(folder: Any, name: str) -> str:
 
 
 def _stream(fd: int, encoding: Encoding, page: Page) -> bool:
-    """Feed the whole file to `page`. False where it turns out not to be UTF-8 at all: the first bytes beyond ASCII are invalid."""
+    """Feed the whole file to `page`. False where it turns out not to be UTF-8 at all: the first bytes beyond ASCII are
+    invalid."""
     os.lseek(fd, len(encoding.bom), os.SEEK_SET)
     utf8 = encoding.name == "utf-8"
     decoder = codecs.getincrementaldecoder(encoding.name)("replace")
@@ -116,6 +116,11 @@ def _stream(fd: int, encoding: Encoding, page: Page) -> bool:
 
 def _any_valid_wide(data: bytes) -> bool:
     return not data.decode("utf-8", "ignore").isascii()
+
+
+def page_chars(ctx: ToolContext) -> int:
+    """How many characters of a page are held before it is cut to its tokens."""
+    return min(ctx.caps.read * 10, _MOST_CHARS)
 
 
 class Page:
@@ -282,8 +287,10 @@ def _cut(page: Page, about: str, meta: dict[str, Any], ctx: ToolContext) -> Tool
         line = text.rfind("\n", 0, end) + 1
         if line:
             end = line
+        elif (inside := cut_before(text, end if end < len(text) else end - 1)) > 0:
+            end = inside
         else:
-            end = cut_before(text, end if end < len(text) else end - 1) or min(len(text), max(end, 1))
+            end = min(len(text), max(end, 1))
     while True:
         kept = text[:end]
         facts, more = _facts(page, kept, about)

@@ -6,6 +6,7 @@ lead to the missing piece. The answer is a page, bounded like any other, and say
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from brim.tools.bounded import BoundedOutput, Gap, Limits, collapse_returns
 from brim.tools.child import run_child
 from brim.tools.cleaning import Cleaner, show_controls
 from brim.tools.context import Tool, ToolContext, ToolOutput
-from brim.tools.read import Page, page_output
+from brim.tools.read import Page, page_chars, page_output
 from brim.tools.ripgrep import Skipped, find_ripgrep
 
 _CHUNK = 1024 * 1024
@@ -35,71 +36,80 @@ class RecallArguments(msgspec.Struct, frozen=True):
 async def run_recall(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Page or grep an original; see `RECALL`."""
     asked = msgspec.convert(dict(arguments), RecallArguments)
-    handle = asked.handle.strip().strip("[]#`'\"")
-    if len(handle) < 4:
-        raise ToolError(
-            f"handle {asked.handle!r} is too short", hint="give at least 4 characters of a handle that a notice named"
-        )
-    size = ctx.blobs.size(handle)
-    if asked.pattern:
-        return await _grep(asked, handle, ctx)
     if asked.limit is not None and asked.limit < 1:
         raise ToolError(f"limit is {asked.limit}", hint="limit is a number of lines, at least 1")
-    import asyncio
+    # As it may stand in a notice: with brackets, quotes or the full stop of its sentence.
+    handle = asked.handle.strip().strip("[]#`'\".,;")
+    if not handle:
+        raise ToolError("handle is empty", hint="give the handle that a notice named")
+    original = await asyncio.to_thread(_find, handle, ctx)
+    if asked.pattern:
+        return await _grep(asked, original, ctx)
+    return await asyncio.to_thread(_page, asked, original, ctx)
 
-    return await asyncio.to_thread(_page, asked, handle, size, ctx)
+
+class _Original(msgspec.Struct, frozen=True):
+    """`text` is the original where it is a part of the history; otherwise it is a blob of `size` bytes."""
+
+    handle: str
+    size: int
+    text: str | None
+
+    def texts(self, ctx: ToolContext) -> Iterator[str]:
+        """The original in pieces, with what carriage returns wrote over reduced to its last state."""
+        if self.text is not None:
+            yield show_controls(collapse_returns(self.text))
+            return
+        cleaner, rest, at = Cleaner(), "", 0
+        while at < self.size and (data := ctx.blobs.get(self.handle, at, _CHUNK)):
+            at += len(data)
+            text = rest + cleaner.feed(data)
+            end = text.rfind("\n") + 1
+            if not end and "\r" not in text:
+                end = len(text)  # an endless line: it is not held until its end
+            yield show_controls(collapse_returns(text[:end]))
+            rest = text[end:]
+        yield show_controls(collapse_returns(rest + cleaner.close()))
 
 
-def _page(asked: RecallArguments, handle: str, size: int, ctx: ToolContext) -> ToolOutput:
-    page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), ctx.caps.read * 10)
-    for text in _texts(handle, ctx):
+def _find(handle: str, ctx: ToolContext) -> _Original:
+    """The history's own original, else the blob store's. Raises StoreError where neither has it."""
+    text = ctx.originals(handle) if ctx.originals is not None else None
+    if text is not None:
+        return _Original(handle, len(text.encode("utf-8", "replace")), text)
+    return _Original(handle, ctx.blobs.size(handle), None)
+
+
+def _page(asked: RecallArguments, original: _Original, ctx: ToolContext) -> ToolOutput:
+    page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), page_chars(ctx))
+    for text in original.texts(ctx):
         page.feed(text)
     page.close()
-    output = page_output(page, f"original {handle[:12]}", size, None, ctx)
-    return msgspec.structs.replace(output, handle=None, meta={**output.meta, "recalled": handle})
+    output = page_output(page, f"original {original.handle}", original.size, None, ctx)
+    return msgspec.structs.replace(output, meta={**output.meta, "recalled": original.handle})
 
 
-def _texts(handle: str, ctx: ToolContext) -> Iterator[str]:
-    """The original as cleaned text, with what carriage returns wrote over reduced to its last state, line by line."""
-    cleaner, rest, at = Cleaner(), "", 0
-    while data := ctx.blobs.get(handle, at, _CHUNK):
-        at += len(data)
-        rest, lines = _settle(rest + cleaner.feed(data))
-        yield lines
-    yield _collapse(rest + cleaner.close())
+async def _grep(asked: RecallArguments, original: _Original, ctx: ToolContext) -> ToolOutput:
+    handle = original.handle
 
-
-def _settle(text: str) -> tuple[str, str]:
-    end = text.rfind("\n") + 1
-    if not end and "\r" not in text:
-        # One endless line: nothing in it can be written over any more unless a carriage return comes, and then at its end.
-        return "", text
-    return text[end:], _collapse(text[:end])
-
-
-def _collapse(text: str) -> str:
-    return show_controls(collapse_returns(text))
-
-
-async def _grep(asked: RecallArguments, handle: str, ctx: ToolContext) -> ToolOutput:
     def advise(gap: Gap) -> str:
-        return f"Narrow the pattern, or page the original: recall handle {handle[:12]}, offset N."
+        return f"Narrow the pattern, or page the original: recall handle {handle}, offset N."
 
     out = BoundedOutput(
         Limits(ctx.caps.grep, lines=ctx.caps.grep_lines, head=1.0), ctx.count, advise=advise, collapse=False
     )
     said = Skipped()
-    with tempfile.TemporaryFile() as original:
-        for text in _texts(handle, ctx):
-            original.write(text.encode("utf-8", "replace"))
-        original.flush()
-        original.seek(0)
+    with tempfile.TemporaryFile() as file:
+        for text in original.texts(ctx):
+            file.write(text.encode("utf-8", "replace"))
+        file.flush()
+        file.seek(0)
         ended = await run_child(
             [find_ripgrep(), "--no-config", "--color=never", "--line-number", "--text", "--max-columns=1000",
              "--max-columns-preview", f"--regexp={asked.pattern}", "--", "-"],
             cwd=ctx.workspace,
             env=os.environ,
-            stdin=original.fileno(),
+            stdin=file.fileno(),
             stdout=out.feed,
             stderr=said.feed,
             timeout=ctx.caps.search_timeout,
@@ -113,11 +123,11 @@ async def _grep(asked: RecallArguments, handle: str, ctx: ToolContext) -> ToolOu
         )
     if not done.total_lines:
         return ToolOutput(
-            f"[No line of {handle[:12]} matches {asked.pattern!r}.]", False, {"recalled": handle, **done.facts()}
+            f"[No line of {handle} matches {asked.pattern!r}.]", False, {"recalled": handle, **done.facts()}
         )
     end = "" if done.text.endswith("\n") else "\n"
     lines = f"{done.total_lines} matching line" + ("" if done.total_lines == 1 else "s")
-    return ToolOutput(f"{done.text}{end}[{lines} in {handle[:12]}]", False, {"recalled": handle, **done.facts()})
+    return ToolOutput(f"{done.text}{end}[{lines} in {handle}]", False, {"recalled": handle, **done.facts()})
 
 
 RECALL = Tool(

@@ -96,8 +96,8 @@ async def run_calls(
 ) -> list[ToolOutput]:
     """Run all calls of one assistant message; the answers stand in the order of the calls.
 
-    An exact duplicate (id, name and arguments) is not run again and shares the first one's answer; the same id with other content is
-    refused, since its result could not be told from the first one's.
+    An exact duplicate (id, name and arguments) is not run again and shares the first one's answer; the same id with
+    other content is refused, since its result could not be told from the first one's.
     """
     if tools is None:
         from brim.tools.catalogue import default_tools

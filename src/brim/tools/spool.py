@@ -42,16 +42,16 @@ class Spool:
         self._writer.write(data)
 
     def keep(self) -> str | None:
-        """The handle of what was written; None without a store."""
+        """The handle of what was written; None where nothing is kept."""
         if self._blobs is None:
             return None
         if self._writer is None:
-            return self._blobs.put(b"".join(self._held))
+            return self._blobs.put(b"".join(self._held)) or None
         writer, self._writer = self._writer, None
-        return writer.close()
+        return writer.close() or None
 
     def discard(self) -> None:
         self._held = []
         if self._writer is not None:
             writer, self._writer = self._writer, None
-            writer.abort()
+            writer.discard()

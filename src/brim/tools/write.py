@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,7 +25,10 @@ class WriteArguments(msgspec.Struct, frozen=True):
 
 async def run_write(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Write a file; see `WRITE`."""
-    asked = msgspec.convert(dict(arguments), WriteArguments)
+    return await asyncio.to_thread(_write, msgspec.convert(dict(arguments), WriteArguments), ctx)
+
+
+def _write(asked: WriteArguments, ctx: ToolContext) -> ToolOutput:
     if not asked.path.strip() or asked.path.endswith("/"):
         raise ToolError(f"{asked.path!r} names no file")
     real = require_inside(ctx.workspace, asked.path, ctx.granted, what="write")
@@ -35,7 +38,7 @@ async def run_write(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutpu
     elif real in ctx.files:
         # Gone since it was read: writing it is no clash, it just is new again.
         del ctx.files[real]
-    old = _old(ctx, real, asked.path) if exists else None
+    old = load_text(ctx, real, asked.path) if exists else None
     text, notes = asked.content, []
     if old is not None and old.all_crlf and "\r" not in text:
         text = with_newlines(text, "\r\n")
@@ -58,10 +61,6 @@ async def run_write(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutpu
     told = "".join(f"; {note}" for note in notes)
     size = f"{lines} line{'' if lines == 1 else 's'}, {len(data)} bytes"
     return ToolOutput(f"{diff}[{did} {asked.path}: {size}{told}]", False, {"changed": True, "checkpoint": saved})
-
-
-def _old(ctx: ToolContext, real: Path, shown: str) -> TextFile:
-    return load_text(ctx, real, shown)
 
 
 WRITE = Tool(
