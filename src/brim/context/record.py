@@ -19,6 +19,8 @@ from brim.conversation import Message, ToolCall
 Use: TypeAlias = Literal["read", "wrote", "edited", "deleted", "moved"]
 
 _EDGE_CHARS = 1_600
+_LOOKED_AT = 200
+"""Of so many of the newest commands and decisions the details are read: a summary has room for fewer."""
 _COMMAND_CHARS = 4_000
 
 
@@ -31,12 +33,13 @@ class FileUse(msgspec.Struct):
 
 
 class Run(msgspec.Struct):
-    """A command (its first line), how its last run ended and how often it ran."""
+    """A command (its first line), how its last run ended and how often it ran; `edges` is what that run printed."""
 
     command: str
     outcome: str
     failed: bool
     last: int
+    edges: str
     times: int = 1
 
 
@@ -115,6 +118,7 @@ _ERROR_LINE = re.compile(
     r"refused|timed? ?out|unable to|undefined|unexpected)\b|错误|失败|异常|拒绝|超时|找不到|不存在).*$",
     re.I | re.M,
 )
+_TEST_WORD = re.compile(r"passed|failed|Ran \d|OK|FAIL|PASS|[Tt]ests?:|test result")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 _COMPLETED = re.compile(
     r"\b(?:done|fixed|completed?|finished|implemented|resolved|added|updated|created|removed|renamed|changed|deleted|"
@@ -142,6 +146,13 @@ _DECISION = re.compile(
     r"|决定|选用|改用|采用|原因是|问题(?:在于|出在|是)|根因|方案是|最后(?:用|选)",
     re.I,
 )
+_DECISION_WORDS = (
+    "decided", "chose", "opted", "settled", "agreed", "instead of", "the best", "the right", "the simplest",
+    "the safest", "the cleanest", "root cause", "the problem", "the issue", "the bug", "the cause", "turns out",
+    "so i ", "ll use", "will use", "go with", "ll keep", "will keep", "avoid", "skip", "stick", "决定", "选用", "改用",
+    "采用", "原因是", "问题", "根因", "方案是", "最后",
+)  # fmt: skip
+_DECISION_CHARS = 3_000
 _SENTENCE_STOP = re.compile(r"(?<=[.!?])\s|\n|(?<=[。！？])")
 
 
@@ -151,28 +162,34 @@ def record_of(messages: Sequence[Message]) -> Record:
     files: dict[str, FileUse] = {}
     runs: dict[str, Run] = {}
     failures: dict[str, Failure] = {}
-    calls: dict[str, ToolCall] = {}
+    replies: list[tuple[int, str]] = []
+    calls: dict[str, tuple[str, str | None]] = {}  # call id -> tool, its command line
     for index, message in enumerate(messages):
         if message.role == "assistant":
             for made in message.calls:
-                calls[made.id] = made
+                arguments = _arguments(made)
+                command = _command_of(made, arguments)
+                calls[made.id] = made.name, command
                 record.tools[made.name] = record.tools.get(made.name, 0) + 1
-                for path, use in _touched(made):
+                for path, use in _touched(made.name, arguments) if command is None else _touched_by_shell(command):
                     seen = files.setdefault(path, FileUse(path, {}, index))
                     seen.uses[use] = seen.uses.get(use, 0) + 1
                     seen.last = index
             text = message.text
             if text:
                 _note_reply(record, text)
-                if decision := _decision_in(text):
-                    record.decisions.append((index, decision))
+                replies.append((index, text))
         elif message.role == "tool":
             answered = message.result
-            _note_result(runs, failures, calls.get(answered.call_id), answered.text, answered.is_error, index)
+            name, command = calls.get(answered.call_id, ("tool", None))
+            _note_result(runs, failures, name, command, answered.text, answered.is_error, index)
         elif message.role == "user" and (text := message.text) and not is_injected(text):
             record.exchanges.append(Exchange(index, text, "", None))
     record.files = list(files.values())
     record.runs = list(runs.values())
+    for run in record.runs[-_LOOKED_AT:]:
+        run.outcome = _outcome(run.edges, run.failed)
+    record.decisions = _decisions(replies)
     record.failures = list(failures.values())
     for exchange in record.exchanges:
         exchange.done = _is_done(exchange.reply)
@@ -200,8 +217,23 @@ def _is_done(reply: str) -> bool | None:
     return True if _COMPLETED.search(head) else None
 
 
+def _decisions(replies: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The newest decisions in the assistant's texts, in order."""
+    found: list[tuple[int, str]] = []
+    for index, text in reversed(replies):
+        if decision := _decision_in(text):
+            found.append((index, decision))
+            if len(found) >= _LOOKED_AT:
+                break
+    return found[::-1]
+
+
 def _decision_in(text: str) -> str | None:
-    match = _DECISION.search(text[:6_000])
+    head = text[:_DECISION_CHARS]
+    lower = head.lower()
+    if not any(word in lower for word in _DECISION_WORDS):  # a plain search for words is far cheaper than the pattern
+        return None
+    match = _DECISION.search(head)
     if match is None:
         return None
     start, end = 0, len(text)
@@ -234,14 +266,9 @@ def _command_of(made: ToolCall, arguments: dict[str, Any]) -> str | None:
     return None
 
 
-def _touched(made: ToolCall) -> list[tuple[str, Use]]:
+def _touched(name: str, arguments: dict[str, Any]) -> list[tuple[str, Use]]:
     """Paths one call names, each with what the call does to it."""
-    arguments = _arguments(made)
-    command = _command_of(made, arguments)
-    if command is not None:
-        return _touched_by_shell(command)
     found: list[tuple[str, Use]] = []
-    name = made.name
     verb = arguments.get("command") or arguments.get("action") or arguments.get("operation")
     use = _use_of(f"{name} {verb}" if isinstance(verb, str) and len(verb) < 30 else name)
     if isinstance(verb, str) and len(verb) < 30 and (closer := _use_of(verb)):
@@ -293,7 +320,8 @@ def _touched_by_shell(command: str) -> list[tuple[str, Use]]:
 def _note_result(
     runs: dict[str, Run],
     failures: dict[str, Failure],
-    made: ToolCall | None,
+    name: str,
+    command: str | None,
     text: str,
     is_error: bool | None,
     index: int,
@@ -301,17 +329,14 @@ def _note_result(
     edges = text if len(text) <= 2 * _EDGE_CHARS else f"{text[:_EDGE_CHARS]}\n{text[-_EDGE_CHARS:]}"
     exit_code = _exit_code(edges)
     failed = bool(is_error) or (exit_code is not None and exit_code != 0)
-    name = made.name if made else "tool"
-    command = _command_of(made, _arguments(made)) if made else None
     if command is not None:
         line = first_line(command, 140)
-        outcome = _outcome(edges, exit_code, failed)
         if line in runs:
             run = runs.pop(line)  # the last run stands at its own place in the order
-            run.times, run.last, run.outcome, run.failed = run.times + 1, index, outcome, failed
+            run.times, run.last, run.edges, run.failed = run.times + 1, index, edges, failed
             runs[line] = run
         elif line:
-            runs[line] = Run(line, outcome, failed, index)
+            runs[line] = Run(line, "error" if failed else "ok", failed, index, edges)
     if failed:
         why = _error_line(edges) or first_line(_EXIT_LINE.sub("", edges), 160)
         if why:
@@ -321,14 +346,18 @@ def _note_result(
 
 
 def _exit_code(edges: str) -> int | None:
+    lower = edges.lower()
+    if not any(word in lower for word in ("exit", "return", "status", "退出")):
+        return None
     match = _EXIT.search(edges)
     if match is None:
         return None
     return int(next(group for group in match.groups() if group is not None))
 
 
-def _outcome(edges: str, exit_code: int | None, failed: bool) -> str:
-    tests = [match.strip(" =") for match in _TESTS.findall(edges)]
+def _outcome(edges: str, failed: bool) -> str:
+    exit_code = _exit_code(edges)
+    tests = [match.strip(" =") for match in _TESTS.findall(edges)] if _TEST_WORD.search(edges) else []
     parts = []
     if exit_code is not None:
         parts.append(f"exit {exit_code}")

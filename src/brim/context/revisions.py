@@ -10,21 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_STRONG = re.compile(
-    r"\b(?:scratch that|strike that|on second thoughts?|correction|make (?:that|it|them)|no,? wait|wait,? no|"
-    r"change (?:that|it|this|them) to|changed? (?:my|our) minds?|i meant|i mean|let me (?:rephrase|correct)|"
-    r"instead of (?:what|the)|i misspoke|my mistake|my bad|forget (?:that|what)|never ?mind|not .{1,40}? after all)\b"
-    r"|改成|改为|改一下|改到|改用|换成|换到|更正|纠正|说错|写错|记错|弄错|搞错|(?:^|[，。！,\s])不对|哦不|啊不|"
-    r"推翻|作废",
-    re.I,
+from brim.context.phrases import Phrases, Spoken
+
+_STRONG = Phrases(
+    words="correction",
+    english=r"(?:scratch|strike|make|forget) that\b|on second thoughts?\b|make (?:it|them)\b|no,? wait\b|wait,? no\b|"
+    r"changed? (?:that|it|this|them) to\b|changed? (?:my|our) minds?\b|i mean(?:t)?\b|let me (?:rephrase|correct)\b|"
+    r"instead of (?:what|the)\b|i misspoke|my (?:mistake|bad)\b|forget what|never ?mind\b|not .{1,40}? after all\b",
+    opens="scratch strike make forget second wait change changed mean meant rephrase correct instead misspoke mistake bad "
+    "never nevermind after",
+    chinese=r"改[成为到用]|改一下|换[成到]|更正|纠正|[说写记弄搞]错|(?:^|[，。！,\s])不对|[哦啊]不|推翻|作废",
 )
-_WEAK = re.compile(
-    r"\b(?:actually|sorry|hmm+|oops|instead|rather|(?:is|are|it's|has|that's) now|now$|now (?:it|we|the \w+) (?:is|"
-    r"are|has|have)|from now on|no longer|any ?more|after all|so (?:please|let's)|"
-    r"let's (?:do|make|go)|turns out|update|moved|changed|postponed|brought forward|pushed back)\b"
-    r"|那就|还是.{1,20}吧|应该是|现在(?:改|要|得|是|变|又)|变成|变了|推迟到|提前到|延到|挪到|不是|等等|等一下|哎|"
-    r"从现在(?:起|开始)|以后(?:都|就)?|算了|重新|临时",
-    re.I,
+_WEAK = Phrases(
+    words="actually sorry oops instead rather anymore update postponed",
+    english=r"hm+\b|(?:is|are|it's|has|that's) now\b|now\W*$|now (?:it|we|the \w+) (?:is|are|has|have)\b|from now on\b|"
+    r"no longer\b|any more\b|after all\b|so (?:please|let's)\b|let's (?:do|make|go)\b|turns out\b|"
+    r"(?:moved|changed|brought forward|pushed back)\b",
+    opens="hm hmm hmmm now longer more all so let's turns moved changed brought pushed",
+    chinese=r"那就|还是.{1,20}吧|应该是|现在(?:改|要|得|是|变|又)|变[成了]|推迟到|提前到|延到|挪到|不是|等等|等一下|哎|"
+    r"从现在(?:起|开始)|以后[都就]?|算了|重新|临时",
 )
 _ANAPHORIC = re.compile(
     r"\b(?:make (?:it|that|them)|change (?:it|that|this|them)|it(?:'s| is| must| should| has)|that)\b|改成|改为|"
@@ -104,9 +108,10 @@ def quantities_of(text: str) -> frozenset[str]:
     return frozenset(kind for kind, pattern in _QUANTITY if pattern.search(text))
 
 
-def revises(text: str) -> int:
+def revises(text: str | Spoken) -> int:
     """2 with a strong marker of revision, 1 with a weak one, 0 without."""
-    return 2 if _STRONG.search(text) else 1 if _WEAK.search(text) else 0
+    spoken = text if isinstance(text, Spoken) else Spoken(text)
+    return 2 if _STRONG.found_in(spoken) else 1 if _WEAK.found_in(spoken) else 0
 
 
 def replaced_by(text: str, earlier: Sequence[str], *, same_message: bool) -> int | None:

@@ -84,6 +84,8 @@ _SHARES: tuple[tuple[str, float], ...] = (
 _GOAL_SHARE = 0.12
 _WHOLE_MESSAGE_CHARS = 1_200
 """A user's message up to this length is quoted whole; of a longer one only its sentences are candidates."""
+_COURTESY_CHARS = 15
+"""Thanks and assent are no longer than this; a remainder as short is not worth a line."""
 _MISSES = 25
 """After so many lines of a group that no longer fit, the rest of the group is not counted any more."""
 
@@ -161,10 +163,11 @@ def _header(messages: int, words: Wording, handle: str, recall: bool) -> str:
 def _goal(
     messages: Sequence[Message], record: Record, tokens: int, count: Callable[[str], int], words: Wording
 ) -> Iterable[_Line]:
-    requests = [exchange for exchange in record.exchanges if _is_request(exchange.request)] or record.exchanges
-    if not requests:
+    if not record.exchanges:
         return
-    first, last = requests[0], requests[-1]
+    asked = record.exchanges
+    first = next((exchange for exchange in asked if _is_request(exchange.request)), asked[0])
+    last = next((exchange for exchange in reversed(asked) if _is_request(exchange.request)), asked[-1])
     if text := shortened(first.request.strip(), tokens, count, words):
         yield _Line("goal", "goal", 0, f"- {words.first}: {_quote(text)}")
     if last is not first and (text := shortened(last.request.strip(), tokens, count, words)):
@@ -196,9 +199,8 @@ def _user_lines(messages: Sequence[Message], later: Sequence[Message], words: Wo
 
 
 def _is_new(text: str, found: Sequence[Constraint]) -> bool:
-    """The message says more than its constraints and courtesies: its other sentences are worth a line."""
-    shown = {c.text for c in found if not c.superseded}
-    return any(said.kind not in ("courtesy",) and text[said.start : said.end] not in shown for said in judge(text))
+    """The message says more than the constraints already listed from it, courtesies apart."""
+    return len(text) - sum(len(c.text) + 1 for c in found if not c.superseded) > _COURTESY_CHARS
 
 
 def _message_lines(messages: Sequence[Message], found: list[Constraint], words: Wording) -> Iterable[_Line]:
