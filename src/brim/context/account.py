@@ -51,7 +51,7 @@ def _line(
     if role == "tool":
         name = names.get(message.result.call_id) or message.name or "tool"
         return {"kind": "tool", "label": f"result of {name}", "tokens": tokens}
-    if not message.api and summary is not None and message.text == summary:
+    if summary is not None and not message.api and message.text == summary:
         return {"kind": "summary", "label": "summary", "tokens": tokens}
     if message.edited and inserted and message.text.split("\n", 1)[0] in inserted:
         return {"kind": "inserts", "label": "recalled text", "tokens": tokens}

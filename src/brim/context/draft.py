@@ -56,6 +56,7 @@ class Draft:
         self.single: dict[int, Fate] = {}
         self.ranges: list[Fate] = []
         self.reach = 0
+        self.changes = 0
         self.apply(fates)
         history.changed_from = len(history)
 
@@ -110,6 +111,7 @@ class Draft:
     def apply(self, fates: Iterable[Fate]) -> None:
         """Puts fates on; a fate never raises what stands already."""
         for fate in fates:
+            self.changes += 1
             rank = RANK[fate.kind]
             if fate.kind in ("trim", "stub"):
                 index = fate.start

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from brim.context.pins import pinned_spans
 from brim.context.plan import Repair
-from brim.context.repair import ALTERNATE, NO_USER_AFTER_TOOL, repair
+from brim.context.repair import ALTERNATE, NO_USER_AFTER_TOOL, UNIQUE_IDS, repair
 from brim.conversation import Message, ToolCall, chain
 from brim.tokens import Counter
 
@@ -59,7 +59,7 @@ class History:
         self.source.extend(messages)
         if self._read == len(self.source):
             return
-        whole = self.dialect in ALTERNATE or self.dialect in NO_USER_AFTER_TOOL
+        whole = self.dialect in ALTERNATE or self.dialect in NO_USER_AFTER_TOOL or self._repeats_id()
         source_from, kept = (0, 0) if whole else self._resume
         fixed, done = repair(self.source[source_from:], self.dialect)
         if source_from and any("has no call" in each.what for each in done):
@@ -76,6 +76,12 @@ class History:
         self._take(fixed[same:])
         self._read = len(self.source)
         self._mark_resume(source_from, kept, bool(done))
+
+    def _repeats_id(self) -> bool:
+        """A new call has an id that stands in the history already, and the provider wants each once."""
+        return self.dialect in UNIQUE_IDS and any(
+            call.id in self._open for message in self.source[self._read :] for call in message.calls
+        )
 
     def _mark_resume(self, source_from: int, kept: int, repaired: bool) -> None:
         """Where to start repairing next time: the last step, if nothing before it was repaired in this stretch."""

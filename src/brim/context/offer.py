@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from brim.conversation import system
+from brim.conversation import Text, system
 from brim.formats import Request, render_tool
 
 RECALL_NAMES = frozenset({"recall", "brim_recall"})
@@ -46,7 +46,15 @@ def offer_recall(request: Request) -> tuple[Request, list[Mapping[str, Any]]]:
     head = 0
     while head < len(request.messages) and request.messages[head].role == "system":
         head += 1
-    messages = [*request.messages[:head], system(CONVENTION), *request.messages[head:]]
+    if head and request.api == "anthropic.messages":
+        last = request.messages[head - 1]
+        lead = [
+            *request.messages[: head - 1],
+            msgspec.structs.replace(last, parts=(*last.parts, Text(CONVENTION)), edited=True),
+        ]
+    else:
+        lead = [*request.messages[:head], system(CONVENTION)]
+    messages = [*lead, *request.messages[head:]]
     return msgspec.structs.replace(request, messages=messages), tools
 
 

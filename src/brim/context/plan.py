@@ -103,7 +103,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
     """The plan as JSON-serialisable values."""
-    built: dict[str, Any] = msgspec.to_builtins(plan)
+    built: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(plan))
     return built
 
 

@@ -52,7 +52,7 @@ class Planner:
         self.before = before
         plan = before if before is not None else Plan(draft.mode, line, cause=cause)
         self.summary = plan.summary
-        fates_before = len(draft.single) + len(draft.ranges)
+        changes = draft.changes
         lowered = self._arrive(plan)
         started = None
         failures, refused = plan.summary_failures, plan.summary_refused
@@ -67,7 +67,7 @@ class Planner:
                 failures, refused = self._run(table.rescue, goal, failures, refused)
         elif table.weighs and settings.price_weighing and self.weigher is not None:
             started = self._weigh(plan)
-        lowered = lowered or len(draft.single) + len(draft.ranges) != fates_before or self.summary is not plan.summary
+        lowered = lowered or draft.changes != changes or self.summary is not plan.summary
         if started is not None and before is not None and not lowered:
             started = None  # the passes found nothing to lower: the epoch goes on
         inserts = plan.inserts if started is None else ()

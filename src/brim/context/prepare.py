@@ -219,14 +219,10 @@ def frame_of(
     tools = added if added is not None else request.tools
     reserved = reserve(size, max_output if max_output is not None else request.max_output, settings.max_response_tokens)
     share = settings.margin if settings.margin is not None else (0.0 if counter.exact else 0.02)
-    budget = budget_for(
-        size,
-        reserved,
-        int(size * share),
-        counter.count_each_tool(tools) if tools else 0,
-        counter.priming,
-        settings.history_budget,
-    )
+    tool_tokens = counter.count_tools(tools) if tools else 0
+    margin = int(size * share)
+    named = _tool_sizes(tools, counter) if tool_tokens > size - reserved - margin else tool_tokens
+    budget = budget_for(size, reserved, margin, named, counter.priming, settings.history_budget)
     write, read, known = _prices(model, settings)
     recall = recall_tool or settings.can_recall is True or (settings.can_recall is None and _has_recall(tools))
     line = _line(mode, model or "", size, reserved, dialect, request.api, settings, recall)

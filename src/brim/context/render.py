@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import msgspec
+
 from brim.context import notices
 from brim.context.edit import edited
 from brim.context.history import History
@@ -21,35 +23,30 @@ NOTED = "(noted)"
 def render(history: History, plan: Plan, *, recall: bool) -> list[Message]:
     """The messages of the view, in order. Kept messages are the history's own objects."""
     out: list[Message] = []
-    dialect = history.dialect
-    messages = history.messages
+    messages, dialect = history.messages, history.dialect
     inserts = {insert.anchor: insert for insert in plan.inserts}
+    pending = plan.summary.text if plan.summary is not None else None
+    head = _leading_systems(messages)
     at = 0
     gap: tuple[int, int] | None = None
-    summary = plan.summary
-    head = _leading_systems(messages)
-    for fate in (*plan.fates, None):
-        stop = fate.start if fate is not None else len(messages)
-        if stop > at:
-            if (summary is not None and at <= head < stop) or (summary is not None and at > head):
-                if at <= head:
-                    out.extend(messages[at:head])
-                    at = head
-                _add_summary(out, summary.text, messages[at] if at < len(messages) else None, dialect)
-                summary = None
-            if at < stop:
-                _join(out, messages[at], gap, dialect, messages)
-                gap = None
-                _extend(out, messages, at, stop, inserts)
-        if fate is None:
-            break
+    for fate in (*plan.fates, Fate(len(messages), len(messages), "drop", "", {}, "")):
+        if pending is not None and fate.start > head:
+            out.extend(messages[at:head])
+            at = max(at, head)
+            if fate.start > at or fate.kind in ("trim", "stub"):
+                _add_summary(out, pending, messages[min(at, len(messages) - 1)], dialect)
+                pending = None
+        if fate.start > at:
+            _join(out, messages[at], gap, dialect, messages)
+            gap = None
+            _extend(out, messages, at, fate.start, inserts)
         if fate.kind in ("fold", "drop"):
-            gap = (gap[0], fate.end) if gap is not None else (fate.start, fate.end)
+            gap = (gap[0] if gap is not None else fate.start, fate.end)
         else:
-            if summary is not None and fate.start >= head:
-                _add_summary(out, summary.text, messages[fate.start], dialect)
-                summary = None
             shown = edited(messages[fate.start], fate, recall=recall)
+            if pending is not None and fate.start >= head:
+                _add_summary(out, pending, shown, dialect)
+                pending = None
             _join(out, shown, gap, dialect, messages)
             gap = None
             if fate.start in inserts:
@@ -78,15 +75,16 @@ def _extend(out: list[Message], messages: Sequence[Message], start: int, stop: i
 
 def _add_insert(out: list[Message], insert: Insert, message: Message) -> None:
     """An insert is a text part of its own in front of the user's, whose text stays as it was."""
-    import msgspec
-
     parts = (Text(insert.text), *message.parts)
     out.append(msgspec.structs.replace(message, parts=parts, edited=True))
 
 
 def _add_summary(out: list[Message], text: str, following: Message | None, dialect: str) -> None:
     if dialect in SYSTEM_SUMMARY:
-        out.append(system(text))
+        if out and out[-1].role == "system":
+            out[-1] = msgspec.structs.replace(out[-1], parts=(*out[-1].parts, Text(text)), edited=True)
+        else:
+            out.append(system(text))
         return
     out.append(user(text))
     if following is None or following.role == "user":

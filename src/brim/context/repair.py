@@ -6,6 +6,7 @@ text away: a result that lost its call is the only thing removed, and the plan r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -24,12 +25,16 @@ NONEMPTY = frozenset({"anthropic", "gemini", "mistral"})
 ALTERNATE = frozenset({"openai-strict"})
 """Dialects whose template wants user and assistant in strict alternation, and one system message, first."""
 NO_USER_AFTER_TOOL = frozenset({"mistral"})
+UNIQUE_IDS = frozenset({"anthropic"})
+"""Dialects that want each call id once in a request, of letters, digits, _ and - ("tool_use ids must be unique")."""
+
+_ID = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def repair(messages: Sequence[Message], dialect: str) -> tuple[list[Message], tuple[Repair, ...]]:
     """The history as the provider takes it, and what was changed. Places are indices into the list that comes out."""
     done: list[Repair] = []
-    out = _pair(messages, done)
+    out = _pair(messages, done, {} if dialect in UNIQUE_IDS else None)
     if dialect in NONEMPTY:
         out = _fill_empty(out, done)
     if dialect in ALTERNATE or dialect in NO_USER_AFTER_TOOL:
@@ -64,7 +69,7 @@ class _Step:
         self.renamed: dict[str, list[str]] = {}
 
 
-def _pair(messages: Sequence[Message], done: list[Repair]) -> list[Message]:
+def _pair(messages: Sequence[Message], done: list[Repair], used: dict[str, int] | None) -> list[Message]:
     """Each call gets exactly one result, right behind its step; results without a call go."""
     out: list[Message] = []
     step = _Step()
@@ -81,7 +86,7 @@ def _pair(messages: Sequence[Message], done: list[Repair]) -> list[Message]:
         role = message.role
         if role == "tool":
             id = message.result.call_id
-            if step.renamed.get(id):
+            if step.renamed.get(id):  # results come in the order of their calls
                 message = _answer_to(message, step.renamed[id].pop(0))
                 id = message.result.call_id
             if id in step.open:
@@ -102,15 +107,18 @@ def _pair(messages: Sequence[Message], done: list[Repair]) -> list[Message]:
             if not out or out[-1].role != "assistant":
                 step = _Step()
             if any(type(part) is ToolCall for part in message.parts):
-                message = _unique_calls(message, step, len(out), done)
+                message = _unique_calls(message, step, len(out), done, used)
         out.append(message)
     if step.open:
         close()
     return out if done else list(messages)
 
 
-def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair]) -> Message:
-    """Opens the message's calls; an exact duplicate is merged into one, another call under a used id gets an id of its own."""
+def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], used: dict[str, int] | None) -> Message:
+    """Opens the message's calls. An exact duplicate is merged into one; another call under a used id gets its own.
+
+    `used` counts the ids of the whole history so far, None where the provider takes an id again in a later step.
+    """
     parts: list[Part] = []
     known: dict[str, ToolCall] = {}
     changed = False
@@ -118,20 +126,36 @@ def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair]) ->
         if not isinstance(part, ToolCall):
             parts.append(part)
             continue
-        if part.id in known or part.id in step.open:
-            twin = known.get(part.id)
+        id = part.id
+        twin = known.get(id)
+        if twin is not None and (twin.name, twin.arguments) == (part.name, part.arguments):
+            done.append(Repair(at, f"call {id} stood twice: merged into one"))
             changed = True
-            if twin is not None and (twin.name, twin.arguments) == (part.name, part.arguments):
-                done.append(Repair(at, f"call {part.id} stood twice: merged into one"))
-                continue
-            fresh = f"{part.id}-{len(parts) + 1}"
-            done.append(Repair(at, f"a second call under the id {part.id}: renamed to {fresh}"))
-            step.renamed.setdefault(part.id, [part.id]).append(fresh)
+            continue
+        taken = twin is not None or id in step.open or (used is not None and id in used)
+        fresh = id if used is None or _ID.fullmatch(id) else re.sub(r"[^A-Za-z0-9_-]", "_", id) or "call"
+        if taken or (fresh != id and used is not None and fresh in used):
+            fresh = _free(fresh, step.open, used)
+        if fresh != id:
+            changed = True
+            done.append(Repair(at, f"the call id {id!r} cannot stand here: renamed to {fresh}"))
+            step.renamed.setdefault(id, [id] if id in step.open else []).append(fresh)
             part = msgspec.structs.replace(part, id=fresh)
-        known[part.id] = part
-        step.open[part.id] = part.name
+        known.setdefault(id, part)
+        step.open[fresh] = part.name
+        if used is not None:
+            used[id] = used.get(id, 0) + 1
+            used.setdefault(fresh, 1)
         parts.append(part)
     return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message
+
+
+def _free(id: str, open: dict[str, str], used: dict[str, int] | None) -> str:
+    """The first of `id-2`, `id-3` … that is not taken."""
+    n = max(2, (used or {}).get(id, 0) + 1)
+    while f"{id}-{n}" in open or f"{id}-{n}" in (used or ()):
+        n += 1
+    return f"{id}-{n}"
 
 
 def _answer_to(message: Message, id: str) -> Message:

@@ -14,7 +14,9 @@ import msgspec
 from brim.context.draft import FOLD, Draft
 from brim.context.fold import fold_before, recent_start
 from brim.context.plan import Fate, Summary
+from brim.context.summarizer import run_summarizer
 from brim.context.summary import SummaryText, deterministic_summary
+from brim.context.summary_check import check_summary
 from brim.conversation import Message, range_handle
 
 LEAST_MESSAGES = 2
@@ -77,7 +79,7 @@ def summarise(
     found = _deterministic(draft, folded, places, min(room, max(LEAST_ROOM, saved - FRAME_TOKENS - 1)))
     text, by, report = found.text, "brim", {}
     if draft.settings.summarizer is not None and failures < draft.settings.summary_failures:
-        written = _written(draft, folded, found, room)
+        written = _written(draft, folded, found, room, saved)
         if isinstance(written, str):
             text, by, failures = written, "model", 0
         else:
@@ -123,6 +125,24 @@ def _deterministic(draft: Draft, folded: list[Message], places: list[int], room:
     )
 
 
-def _written(draft: Draft, folded: list[Message], found: SummaryText, room: int) -> str | dict[str, Any]:
-    """A summary by the caller's model, checked; or why there is none."""
-    raise NotImplementedError
+def _written(draft: Draft, folded: list[Message], found: SummaryText, room: int, saved: int) -> str | dict[str, Any]:
+    """A summary by the caller's model, checked against what the history holds; or why there is none."""
+    settings = draft.settings
+    if settings.summarizer is None:
+        return {"failed": "no summarizer"}
+    window = settings.summarizer_window or draft.window
+    result = run_summarizer(
+        settings.summarizer,
+        folded,
+        window=window,
+        max_output=min(settings.max_response_tokens, max(64, window // 8), room),
+        count=draft.count,
+        budget_tokens=room,
+        language=found.language,
+    )
+    if result.text is None:
+        return {"failed": result.failure, "calls": result.calls}
+    checked = check_summary(
+        result.text, found, budget_tokens=room, count=draft.count, replaced_tokens=max(1, saved - FRAME_TOKENS)
+    )
+    return checked if checked is not None else {"failed": "the text was no smaller than what it replaces"}
