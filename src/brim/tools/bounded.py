@@ -305,7 +305,7 @@ class BoundedOutput:
                 return text, gap
             room_tokens -= max(used - limits.tokens, room_tokens // 50, 1)
             room_chars -= max(size - limits.held_chars, 0)
-        gap = self._gap(0, 0, head, "", total_lines, handle)
+        gap = self._gap(0, 0, "", "", total_lines, handle)
         return self._smallest(gap), gap
 
     def _assemble(

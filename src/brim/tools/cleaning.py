@@ -71,7 +71,11 @@ class Cleaner:
         match = _ESCAPE.match(rest)
         self._escape = _unfinished(rest) if match and match.end() == len(rest) else ""
         text = before if self._escape else before + rest
-        return _ESCAPE.sub("", _COLUMN_ONE.sub("\r", text))
+        return _ESCAPE.sub(_stands_for if _COLUMN_ONE.search(text) else "", text)
+
+
+def _stands_for(sequence: re.Match[str]) -> str:
+    return "\r" if _COLUMN_ONE.fullmatch(sequence[0]) else ""
 
 
 def _unfinished(sequence: str) -> str:

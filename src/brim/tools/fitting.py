@@ -66,7 +66,10 @@ def head_end(text: str, tokens: int, count: Count, *, lines: int | None, chars: 
     if line and size - line <= size * _WASTE:
         return line
     cut = cut_before(text, size if size < len(text) else size - 1)
-    return cut if cut > line else line
+    if cut <= line:
+        return line
+    # A line that is whole but for its end is whole.
+    return cut + text.startswith("\n", cut)
 
 
 def tail_start(text: str, tokens: int, count: Count, *, lines: int | None, chars: int, whole: bool) -> int:
