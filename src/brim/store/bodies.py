@@ -79,16 +79,22 @@ class Packed:
         self._body = body
         self._messages: list[Message] | None = None
 
-    def message(self, piece: int | None) -> Message:
-        """Raises StoreUnusable, naming the session and message, where the body cannot be read."""
+    @property
+    def messages(self) -> list[Message]:
+        """All messages of the body. Raises StoreUnusable, naming session and message, where it cannot be read."""
         if self._messages is None:
             try:
                 self._messages = self._decode()
-            except (msgspec.DecodeError, BrimError, IndexError) as error:
-                raise StoreUnusable(
-                    f"{self.where} cannot be read: {error}", hint="the rest of the session can"
-                ) from error
-        return self._messages[piece or 0]
+            except (msgspec.DecodeError, BrimError) as error:
+                hint = "the rest of the session can be read"
+                raise StoreUnusable(f"{self.where} cannot be read: {error}", hint=hint) from error
+        return self._messages
+
+    def message(self, piece: int | None) -> Message:
+        found = self.messages
+        if (piece or 0) >= len(found):
+            raise StoreUnusable(f"{self.where} cannot be read: it holds {len(found)} messages, not {(piece or 0) + 1}")
+        return found[piece or 0]
 
     def _decode(self) -> list[Message]:
         if self.piece is None:

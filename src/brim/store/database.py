@@ -187,6 +187,20 @@ class Database:
                 raise known from error
             raise
 
+    def shrink(self) -> None:
+        """Give the file's free pages back to the disk (SQLite)."""
+        connection = self._connect_sqlite()
+        try:
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error as error:
+            known = self._explain_sqlite(error)
+            if known is not None and not isinstance(known, StoreUnusable):
+                return  # others are busy in it: the next time will do
+            raise known or error from error
+        finally:
+            connection.close()
+
     def close(self) -> None:
         self.engine.dispose()
 

@@ -60,7 +60,7 @@ def open_store(
     except Damaged as damage:
         if not salvage:
             raise
-        return _open_saved(path, damage, clock)
+        return open_saved(path, damage, clock)
 
 
 def _open(url: str, path: Path | None, clock: Callable[[], float], *, durable: bool = True) -> Store:
@@ -87,7 +87,8 @@ def _open_temporary(clock: Callable[[], float]) -> Store:
     return store
 
 
-def _open_saved(path: Path, damage: StoreUnusable, clock: Callable[[], float]) -> Store:
+def open_saved(path: Path, damage: StoreUnusable, clock: Callable[[], float]) -> Store:
+    """A read-only store with what can be read of the damaged file; the file itself is not touched."""
     from brim.store.salvage import save_what_can_be
 
     store = _open_temporary(clock)

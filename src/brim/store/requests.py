@@ -165,7 +165,7 @@ class Requests:
                 _INSERT,
                 {
                     "session": gate.n, "seq": gate.next if seq is None else seq, "created": now,
-                    "day": datetime.datetime.fromtimestamp(now).date().isoformat(), "mode": plain(facts.get("mode")),
+                    "day": _day(now), "mode": plain(facts.get("mode")),
                     "model": plain(facts.get("model")), "plan": change, "plan_whole": int(whole),
                     "bill": encode(bill) if bill is not None else None, **_tokens(facts.get("usage")),
                     "cost": facts.get("cost"), "duration": facts.get("duration"), "ttft": facts.get("ttft"),
@@ -181,24 +181,22 @@ class Requests:
 
     def last_plan(self, session: str, at_seq: int | None = None) -> Plan | None:
         """See `Store.last_plan`."""
-        with self._store.reading() as work:
-            row = work.one(_SESSION, {"id": plain(session)})
-            if row is None:
-                raise SessionNotFound(f"no session {session!r}")
+
+        def rebuilt(work: Work) -> Plan | None:
+            row = _session_row(work, session)
             return rebuild_plan(work, row[0], row[1], at_seq)[0]
+
+        return self._store.read(rebuilt)
 
     def all(self, session: str) -> list[Record]:
         """See `Store.requests`."""
-        with self._store.reading() as work:
-            row = work.one(_SESSION, {"id": plain(session)})
-            if row is None:
-                raise SessionNotFound(f"no session {session!r}")
-            return [_record(each) for each in work.all(_ALL, {"session": row[0]})]
+        rows = self._store.read(lambda work: work.all(_ALL, {"session": _session_row(work, session)[0]}))
+        return [_record(each) for each in rows]
 
     def sums(self, by: Axis, since: str | None, project: str | None, session: str | None) -> list[Sum]:
         """See `Store.usage`."""
-        with self._store.reading() as work:
-            rows = work.all(_SUMS[by], {"since": since, "project": plain(project), "only": plain(session)})
+        wanted = {"since": since, "project": plain(project), "only": plain(session)}
+        rows = self._store.read(lambda work: work.all(_SUMS[by], wanted))
         return [
             Sum(
                 key=row[0], requests=row[1], failed=row[2], input=int(row[3]), cached_read=int(row[4]),
@@ -216,13 +214,19 @@ class Requests:
         if cached is not None and last is not None and cached[0] == last[0]:
             _, before, chain = cached
         else:
-            seed = work.one(_SESSION, {"id": plain(session)})
-            before, chain = rebuild_plan(work, n, seed[1] if seed else None, None)
+            before, chain = rebuild_plan(work, n, _session_row(work, session)[1], None)
         whole = encode({"whole": after})
         if before is None or chain >= WHOLE_EVERY:
             return whole, True, 0
         change = encode(plan_change(before, after))
         return (change, False, chain + 1) if len(change) < len(whole) else (whole, True, 0)
+
+
+def _session_row(work: Work, session: str) -> Row:
+    row = work.one(_SESSION, {"id": plain(session)})
+    if row is None:
+        raise SessionNotFound(f"no session {session!r}", hint="`brim sessions list` shows all")
+    return row
 
 
 def rebuild_plan(work: Work, n: int, seed: str | None, at_seq: int | None) -> tuple[Plan | None, int]:
@@ -254,3 +258,24 @@ def _record(row: Row) -> Record:
         values[name] = msgspec.json.decode(values[name]) if values[name] is not None else None
     values["meta"] = msgspec.json.decode(values["meta"]) if values["meta"] else {}
     return Record(**values)
+
+
+def restore_request(work: Work, n: int, exported: Mapping[str, Any]) -> None:
+    """Insert a request as `exporting` wrote it out."""
+    row = {column.name: exported.get(column.name) for column in requests.columns if column.name != "id"}
+    change, bill, meta = exported.get("plan_change"), exported.get("bill"), exported.get("meta")
+    created = float(exported.get("created") or 0.0)
+    work.run(
+        _INSERT,
+        {
+            **row, "session": n, "seq": int(exported.get("seq") or 0), "created": created, "day": _day(created),
+            "plan": encode(change) if change is not None else None,
+            "plan_whole": int(change is not None and "whole" in change),
+            "bill": encode(bill) if bill is not None else None, "meta": encode(meta) if meta else None,
+        },
+    )  # fmt: skip
+
+
+def _day(seconds: float) -> str:
+    """The local date, so that costs by day are by the user's day."""
+    return datetime.datetime.fromtimestamp(seconds).date().isoformat()

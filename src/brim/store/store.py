@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
 
 import msgspec
 from sqlalchemy import BigInteger, Text, bindparam, delete, func, select, update
@@ -22,6 +22,7 @@ from brim.store import sessions as rows_of_sessions
 from brim.store.blobs import CAP
 from brim.store.blobtable import StoredBlobs
 from brim.store.bodies import Body, Packed, encode, pack, plain
+from brim.store.database import Damaged, Database
 from brim.store.leases import LEASE_S, Holder, alive, this_holder
 from brim.store.reply import Reply
 from brim.store.requests import Axis, Record, RequestFacts, Requests, Sum
@@ -30,7 +31,12 @@ from brim.store.sessions import next_seq
 from brim.store.values import Session, SessionChanges, SessionHeld, Stored, short_id
 
 if TYPE_CHECKING:
-    from brim.store.database import Database, Row, Work
+    from brim.store.database import Row, Work
+    from brim.store.importing import Imported, Source
+    from brim.store.retention import Collected
+    from brim.store.searching import Hit
+
+T = TypeVar("T")
 
 _ID = bindparam("id", type_=Text)
 _N = bindparam("session", type_=BigInteger)
@@ -73,6 +79,14 @@ _LOAD = (
     .where(messages.c.session == _N, messages.c.seq >= bindparam("start"))
     .order_by(messages.c.seq)
 )  # fmt: skip
+
+
+class Facts(NamedTuple):
+    """What is known of a message beside itself; `meta` is JSON."""
+
+    created: float
+    incomplete: bool = False
+    meta: str | None = None
 
 
 class Gate(NamedTuple):
@@ -161,18 +175,15 @@ class Store:
 
         Raises SessionNotFound, naming candidates where there are some.
         """
-        with self.reading() as work:
-            return rows_of_sessions.find(work, prefix, project)
+        return self.read(lambda work: rows_of_sessions.find(work, prefix, project))
 
     def get_session(self, session: str) -> Session:
         """The session with exactly this id. Raises SessionNotFound."""
-        with self.reading() as work:
-            return rows_of_sessions.get(work, session)
+        return self.read(lambda work: rows_of_sessions.get(work, session))
 
     def list_sessions(self, project: str | None = None, limit: int = 50, *, archived: bool = False) -> list[Session]:
         """Sessions of one project, or of all, the one used last first; archived ones only if asked for."""
-        with self.reading() as work:
-            return rows_of_sessions.listed(work, project, limit, archived)
+        return self.read(lambda work: rows_of_sessions.listed(work, project, limit, archived))
 
     def change_session(self, session: str, **values: Unpack[SessionChanges]) -> Session:
         """Set title, mode, model, archived or meta. Needs no lease: none of it touches the history."""
@@ -220,7 +231,7 @@ class Store:
         with self.writing() as work:
             gate = self.gate(work, session)
             start = self._settle_draft(work, gate) if gate.drafts else gate.next
-            self._insert(work, gate, start, rows, new, incomplete, meta)
+            self.insert(work, gate, start, rows, new, [self._facts(incomplete, meta)])
         self._known[session] = start + len(rows)
         return range(start, start + len(rows))
 
@@ -229,10 +240,7 @@ class Store:
 
         Bodies decode when `Stored.message` is first asked for. Raises SessionNotFound.
         """
-        with self.reading() as work:
-            n = rows_of_sessions.number(work, session)
-            rows = work.all(_LOAD, {"session": n, "start": start})
-            draft = _draft_text(work, n)
+        rows, draft = self.read(lambda work: _load(work, session, start))
         found = _stored(rows, session)
         following = found[-1].seq + 1 if found else start
         self._known.setdefault(session, following)
@@ -276,6 +284,50 @@ class Store:
         """Sums by day (local), model, session or mode; `since` is a day, YYYY-MM-DD."""
         return self._requests.sums(by, since, project, session)
 
+    # Search, exchange, retention: each told in its own module
+
+    def search(self, text: str, *, project: str | None = None, limit: int = 50) -> list[Hit]:
+        """Sessions and messages that contain `text`, those used last first; letters match in either case."""
+        from brim.store import searching
+
+        return self.read(lambda work: searching.search(work, self.database.sqlite, text, project, limit))
+
+    def export_session(self, session: str, *, originals: bool = False) -> dict[str, Any]:
+        """A session as one JSON object that `import_session` takes; with the originals it can recall, if asked."""
+        from brim.store import exporting
+
+        return exporting.as_object(self, session, originals)
+
+    def export_lines(self, session: str, *, originals: bool = False) -> Iterator[str]:
+        """The same as JSON Lines: the session, then one line for each message, request and original."""
+        from brim.store import exporting
+
+        return exporting.as_lines(self, session, originals)
+
+    def export_markdown(self, session: str) -> str:
+        """A session for people to read. It cannot be imported again."""
+        from brim.store import exporting
+
+        return exporting.as_markdown(self, session)
+
+    def import_session(self, source: Source, *, project: str, name: str | None = None) -> Imported:
+        """A new session from an export of brim's, a list of messages (OpenAI or Anthropic), a request body, a Claude Code
+        log or `llm logs --json`: a path, the bytes of a file (`name` is what warnings call it) or the parsed JSON.
+
+        What cannot be read is skipped, each with a warning that names the place. Raises UsageError where nothing of the
+        source is a conversation.
+        """
+        from brim.store import importing
+
+        return importing.import_session(self, source, project, name)
+
+    def gc(self, *, max_age: float | None = None, max_bytes: int | None = None) -> Collected:
+        """Delete what retention does not keep: sessions unused for `max_age` seconds, the oldest originals and then
+        sessions until the rest fits `max_bytes`, and originals that no session has any more. Sessions in use stay."""
+        from brim.store import retention
+
+        return retention.collect(self, max_age, max_bytes)
+
     # Leases
 
     def acquire(self, session: str, *, wait: float = 0.0) -> int:
@@ -316,10 +368,23 @@ class Store:
 
     # What the other modules of this package build on
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[Work]:
+    def read(self, do: Callable[[Work], T]) -> T:
+        """What `do` finds in one snapshot. Where the file turns out damaged, the store becomes the read-only picture of
+        what can be saved of it, and `do` runs again on that."""
+        try:
+            with self.database.read() as work:
+                return do(work)
+        except Damaged as damage:
+            if self.read_only or self.database.path is None:
+                raise
+            from brim.store.opening import open_saved
+
+            saved = open_saved(self.database.path, damage, self._clock)
+            self.database.close()
+            self.database, self.damage = saved.database, saved.damage
+            self._closing += saved._closing
         with self.database.read() as work:
-            yield work
+            return do(work)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Work]:
@@ -370,30 +435,33 @@ class Store:
         work.run(_TOUCH, {"session": n})
         return Gate(n, title, following, count)
 
-    def _insert(
+    def insert(
         self,
         work: Work,
         gate: Gate,
         start: int,
         rows: Sequence[Body],
         new: Sequence[Message],
-        incomplete: bool,
-        meta: Mapping[str, Any] | None,
+        facts: Sequence[Facts],
     ) -> None:
-        now = self._clock()
-        extra = encode(meta) if meta else None
+        """Insert message rows from seq `start` on; `facts` has one entry for each message, or one for all."""
+        each = facts if len(facts) == len(rows) else [facts[0]] * len(rows)
         work.run_many(
             _INSERT_MESSAGE,
             [
                 {
                     "session": gate.n, "seq": seq, "role": row.role, "api": row.api, "piece": row.piece,
-                    "body": row.body, "hash": row.hash, "created": now, "incomplete": int(incomplete), "meta": extra,
+                    "body": row.body, "hash": row.hash, "created": fact.created, "incomplete": int(fact.incomplete),
+                    "meta": fact.meta,
                 }
-                for seq, row in enumerate(rows, start)
+                for seq, (row, fact) in enumerate(zip(rows, each, strict=True), start)
             ],
         )  # fmt: skip
         if gate.title is None and (title := _title_of(new)):
             work.run(_SET_TITLE, {"session": gate.n, "name": title})
+
+    def _facts(self, incomplete: bool, meta: Mapping[str, Any] | None) -> Facts:
+        return Facts(self._clock(), incomplete, encode(meta) if meta else None)
 
     def _settle_draft(self, work: Work, gate: Gate) -> int:
         """Make a half answer that was left behind an incomplete message; returns the seq after it."""
@@ -402,7 +470,7 @@ class Store:
         if not text:
             return gate.next
         message = assistant(text)
-        self._insert(work, gate, gate.next, pack([message]), [message], True, None)
+        self.insert(work, gate, gate.next, pack([message]), [message], [self._facts(True, None)])
         return gate.next + 1
 
     def write_draft(self, session: str, n: int, chunk: str) -> None:
@@ -423,9 +491,14 @@ class Store:
             gate = self.gate(work, session)
             if gate.drafts:
                 work.run(_DELETE_DRAFT, {"session": gate.n})
-            self._insert(work, gate, gate.next, rows, new, incomplete, meta)
+            self.insert(work, gate, gate.next, rows, new, [self._facts(incomplete, meta)])
         self._known[session] = gate.next + len(rows)
         return range(gate.next, gate.next + len(rows))
+
+
+def _load(work: Work, session: str, start: int) -> tuple[list[Row], str]:
+    n = rows_of_sessions.number(work, session)
+    return work.all(_LOAD, {"session": n, "start": start}), _draft_text(work, n)
 
 
 def _draft_text(work: Work, n: int) -> str:

@@ -1,0 +1,311 @@
+"""A session read in: brim's own exports, message lists and request bodies, Claude Code logs, `llm logs --json`.
+
+Files that others wrote are damaged more often than one thinks (a power loss leaves runs of NUL bytes, a full disk half
+a line). What cannot be read is skipped and named with its file and line; everything else is kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from brim.conversation import Message, assistant, system, user
+from brim.conversation.clean import clean_value
+from brim.errors import BrimError, UsageError
+from brim.store import claude_code
+from brim.store import sessions as rows_of_sessions
+from brim.store.bodies import encode, pack
+from brim.store.exporting import FORMAT, VERSION
+from brim.store.requests import restore_request
+from brim.store.store import Facts
+from brim.store.values import Session
+
+if TYPE_CHECKING:
+    from brim.store.store import Store
+
+Source: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any] | Sequence[Any]"
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """The session that was made, what of the source was skipped or mended (one sentence each), and the source's kind."""
+
+    session: Session
+    warnings: list[str]
+    kind: str
+
+
+class Entry(NamedTuple):
+    """One JSON value of a source, and what to call its place: "file, line 5"."""
+
+    value: Any
+    place: str
+
+
+class Found(msgspec.Struct):
+    """What a source turned out to hold, ready to be written."""
+
+    kind: str
+    messages: list[tuple[Message, Facts]] = []
+    head: Mapping[str, Any] = {}
+    title: str | None = None
+    requests: list[Mapping[str, Any]] = []
+    originals: list[Mapping[str, Any]] = []
+    recallable: bool = True
+    """False: what the source's notices and stubs point to did not come with it."""
+
+
+def import_session(store: Store, source: Source, project: str, name: str | None) -> Imported:
+    """See `Store.import_session`."""
+    warnings: list[str] = []
+    entries, called = _read(source, name, warnings)
+    found = _understand(entries, called, store.now(), warnings)
+    return Imported(_write(store, found, project, called), warnings, found.kind)
+
+
+def _write(store: Store, found: Found, project: str, called: str) -> Session:
+    head = found.head
+    with store.writing() as work:
+        wanted = head.get("id")
+        free = isinstance(wanted, str) and wanted and not rows_of_sessions.exists(work, wanted)
+        meta = dict(head.get("meta") or {})
+        meta["imported"] = {"from": called, "kind": found.kind, "originals": found.recallable}
+        made = rows_of_sessions.create(
+            work,
+            wanted if free else None,
+            {
+                "project": project, "title": head.get("title") or found.title, "mode": head.get("mode"),
+                "model": head.get("model"), "parent": head.get("parent"), "parent_seq": head.get("parent_seq"),
+                "meta": meta, "plan": encode(head["seed_plan"]) if head.get("seed_plan") else None,
+            },
+            head.get("created") or store.now(),
+        )  # fmt: skip
+        gate = store.gate(work, made.id)
+        messages = [message for message, _ in found.messages]
+        if messages:
+            store.insert(work, gate, 0, pack(messages), messages, [facts for _, facts in found.messages])
+        for request in found.requests:
+            restore_request(work, made.n, request)
+    for original in found.originals:
+        store.blobs(made.id).put(base64.b64decode(original["data"]))
+    store.release(made.id)
+    return store.get_session(made.id)
+
+
+# Reading: any source becomes JSON values with a place each
+
+
+def _read(source: Source, name: str | None, warnings: list[str]) -> tuple[list[Entry], str]:
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror}", hint="give the path of a session file") from error
+        return _parse(data, name or path.name, warnings), name or path.name
+    called = name or "the source"
+    if isinstance(source, (bytes, bytearray)):
+        return _parse(bytes(source), called, warnings), called
+    values = source if isinstance(source, (list, tuple)) else [source]
+    return [Entry(clean_value(value)[0], f"{called}, entry {n}") for n, value in enumerate(values, 1)], called
+
+
+def _parse(data: bytes, called: str, warnings: list[str]) -> list[Entry]:
+    if data.startswith(b"SQLite format 3\0"):
+        raise UsageError(f"{called} is a database", hint="llm's log: `llm logs -n 0 --json > file`, then import that")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    whole = _decode(data.strip())
+    if isinstance(whole, list):
+        return [Entry(value, f"{called}, entry {n}") for n, value in enumerate(whole, 1)]
+    if whole is not None:
+        return [Entry(whole, called)]
+    entries: list[Entry] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        place = f"{called}, line {number}"
+        value = _decode(line)
+        if value is None:
+            value = _decode(line.strip(b"\0 \t\r")) or _decode(line.decode("utf-8", "replace").encode())
+            if value is None:
+                why = f"{line.count(0)} NUL bytes" if 0 in line else "no JSON"
+                warnings.append(f"{place}: skipped, {why}")
+                continue
+            warnings.append(f"{place}: mended, it had {'NUL bytes' if 0 in line else 'bytes that are no UTF-8'} in it")
+        entries.append(Entry(value, place))
+    return entries
+
+
+def _decode(text: bytes) -> Any:
+    """The JSON value, cleaned of lone surrogates; None where it is none."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        # json takes the lone surrogates that older writers escaped, and NaN
+        return clean_value(json.loads(text))[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+# Understanding: which kind of source it is
+
+
+def _understand(entries: list[Entry], called: str, now: float, warnings: list[str]) -> Found:
+    values = [entry.value for entry in entries if isinstance(entry.value, Mapping)]
+    if any(value.get("format") == FORMAT for value in values):
+        return _from_brim(entries, warnings)
+    if any(claude_code.is_entry(value) for value in values):
+        return _from_claude_code(entries, now, warnings)
+    if any("prompt" in value and "response" in value for value in values):
+        return _from_llm(entries, now)
+    if len(values) == 1 and ("messages" in values[0] or "input" in values[0]):
+        return _from_body(values[0], called, now, warnings)
+    if any("role" in value or "type" in value for value in values):
+        return _from_messages(entries, _api_of(values), now, warnings)
+    raise UsageError(
+        f"{called} holds no conversation",
+        hint="brim imports its own exports, message lists, request bodies, Claude Code logs and `llm logs --json`",
+    )
+
+
+def _api_of(values: Iterable[Mapping[str, Any]]) -> str:
+    """Which format a list of messages is in, by what only one of them has."""
+    for value in values:
+        if value.get("type") in ("message", "function_call", "function_call_output", "reasoning"):
+            return "openai.responses"
+        content = value.get("content")
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, Mapping) and (
+                block.get("type") in ("tool_use", "tool_result", "thinking", "redacted_thinking") or "source" in block
+            ):
+                return "anthropic.messages"
+    return "openai.chat"
+
+
+def _from_messages(entries: Iterable[Entry], api: str, now: float, warnings: list[str]) -> Found:
+    found = Found("messages")
+    for entry in entries:
+        found.messages += [(message, Facts(now)) for message in _parse_message(entry, api, warnings)]
+    return found
+
+
+def _parse_message(entry: Entry, api: str, warnings: list[str]) -> list[Message]:
+    from brim.formats import parse_message
+
+    try:
+        return parse_message(entry.value, api)
+    except BrimError as error:
+        warnings.append(f"{entry.place}: skipped, {error.message}")
+        return []
+
+
+def _from_body(body: Mapping[str, Any], called: str, now: float, warnings: list[str]) -> Found:
+    from brim.formats import parse_request
+
+    turns = body.get("messages", body.get("input"))
+    listed = [each for each in turns if isinstance(each, Mapping)] if isinstance(turns, list) else []
+    api = (
+        "openai.responses" if "messages" not in body else "anthropic.messages" if "system" in body else _api_of(listed)
+    )
+    head = {"model": body["model"]} if isinstance(body.get("model"), str) else {}
+    try:
+        messages = parse_request(body, api).messages
+    except BrimError:  # one bad message must not cost the others
+        if not isinstance(turns, list):
+            raise
+        found = _from_messages(
+            [Entry(each, f"{called}, message {n}") for n, each in enumerate(turns)], api, now, warnings
+        )
+        found.head, found.kind = head, "request body"
+        return found
+    return Found("request body", [(message, Facts(now)) for message in messages], head)
+
+
+def _from_brim(entries: list[Entry], warnings: list[str]) -> Found:
+    found = Found("brim export")
+    lines: list[Entry] = []
+    for entry in entries:
+        value = entry.value if isinstance(entry.value, Mapping) else {}
+        if value.get("format") != FORMAT:
+            lines.append(entry)
+            continue
+        if value.get("version", 0) > VERSION:
+            raise UsageError(f"{entry.place} was exported by a newer brim", hint="upgrade brim (pipx upgrade brim)")
+        found.head = {**value.get("session", {}), "seed_plan": value.get("seed_plan")}
+        found.recallable = bool(value.get("recallable", True))
+        for kind, many in (("message", "messages"), ("request", "requests"), ("original", "originals")):
+            for n, each in enumerate(value.get(many, ())):
+                lines.append(Entry({"type": kind, **each}, f"{entry.place}, {kind} {n}"))
+    wired: tuple[int, list[Message]] = (-1, [])
+    for entry in lines:
+        value = entry.value if isinstance(entry.value, Mapping) else {}
+        kind = value.get("type")
+        if kind == "request":
+            found.requests.append(value)
+        elif kind == "original":
+            found.originals.append(value)
+        elif kind == "message":
+            piece = value.get("piece", 0)
+            if "wire" in value:
+                wired = (
+                    value["seq"],
+                    _parse_message(Entry(value["wire"], entry.place), value.get("api", ""), warnings),
+                )
+            message = _brim_message(value, piece, wired)
+            if message is None:
+                warnings.append(f"{entry.place}: skipped, no message in it")
+                continue
+            meta = encode(value["meta"]) if value.get("meta") else None
+            facts = Facts(float(value.get("created", 0.0)), bool(value.get("incomplete")), meta)
+            found.messages.append((message, facts))
+        else:
+            warnings.append(f"{entry.place}: skipped, not a part of a session export")
+    return found
+
+
+def _brim_message(value: Mapping[str, Any], piece: int, wired: tuple[int, list[Message]]) -> Message | None:
+    if "message" in value:
+        try:
+            return msgspec.convert(value["message"], Message)
+        except msgspec.ValidationError:
+            return None
+    start, parsed = wired
+    return parsed[piece] if value.get("seq") == start + piece and piece < len(parsed) else None
+
+
+def _from_claude_code(entries: list[Entry], now: float, warnings: list[str]) -> Found:
+    log = claude_code.read([entry.value for entry in entries], [entry.place for entry in entries])
+    found = Found("Claude Code log", title=log.title, recallable=log.whole)
+    if log.model:
+        found.head = {"model": f"anthropic/{log.model}"}
+    for turn in log.turns:
+        entry = Entry({"role": turn.role, "content": turn.content}, turn.place)
+        parsed = _parse_message(entry, "anthropic.messages", warnings)
+        found.messages += [(message, Facts(turn.created or now)) for message in parsed]
+    return found
+
+
+def _from_llm(entries: Iterable[Entry], now: float) -> Found:
+    """What `llm logs --json` prints: one object for each exchange. The system prompt is repeated in each."""
+    found = Found("llm log")
+    said: str | None = None
+    for value in (entry.value for entry in entries if isinstance(entry.value, Mapping)):
+        facts = Facts(claude_code.seconds(value.get("datetime_utc")) or now)
+        if value.get("system") and value["system"] != said:
+            said = str(value["system"])
+            found.messages.append((system(said), facts))
+        found.messages.append((user(str(value.get("prompt") or "")), facts))
+        if value.get("response"):
+            found.messages.append((assistant(str(value["response"])), facts))
+        if found.title is None and value.get("conversation_name"):
+            found.title = str(value["conversation_name"])
+        if value.get("model"):
+            found.head = {"model": str(value["model"])}
+    return found
