@@ -133,6 +133,8 @@ def _kind_of(spoken: Spoken, frame: Frame) -> Kind:
         return "implicit" if _states_a_fact_beside(spoken.bare) else "request"
     if is_question(spoken.text):
         return "plain" if SUPPORTING.found_in(spoken) else "request"
+    if spoken.text.endswith((":", "：")):
+        return "aside"  # it only introduces a list
     if PLAIN.found_in(spoken):
         return "plain"
     if BINDING.found_in(spoken) or SPECIFIC.search(spoken.text):

@@ -191,6 +191,8 @@ def frame_of(sentences: list[Spoken], index: int, orders: Phrases) -> Frame:
             return "quoted"
     if index + 1 < len(sentences) and _takes_back(sentences[index + 1]):
         return "withdrawn"
+    if _CURIOUS.found_in(spoken) and not ordered:
+        return "asked"
     if is_question(spoken.text) or _ASKS.match(spoken.lower) or (spoken.han and _ASKS_ZH.search(spoken.bare)):
         return "given" if _is_request(spoken) else "asked"
     return "given"

@@ -122,9 +122,9 @@ _TEST_WORD = re.compile(r"passed|failed|Ran \d|OK|FAIL|PASS|[Tt]ests?:|test resu
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 _COMPLETED = re.compile(
     r"\b(?:done|fixed|completed?|finished|implemented|resolved|added|updated|created|removed|renamed|changed|deleted|"
-    r"replaced|written|wrote|saved|set|merged|deployed|installed|booked|cancell?ed|sent|succe(?:ss|eded|ssful)\w*|"
-    r"passe[sd]|(?:is|are|it's) (?:now|ready)|all set|i(?:'ve| have))\b"
-    r"|已(?:经)?|完成|搞定|修好|改好|写好|做好|加好|好了|处理好|成功|通过",
+    r"replaced|saved|merged|deployed|installed|booked|cancell?ed|succe(?:ss|eded|ssful)\w*|passe[sd]|all set|"
+    r"set to|sent|ported|moved|(?:is|are|it's) ready|i(?:'ve| have) \w+ed)\b"
+    r"|已(?:经)?|完成|搞定|修好|改好|写好|做好|加好|处理好|成功|通过",
     re.I,
 )
 _NOT_DONE = re.compile(

@@ -23,7 +23,7 @@ _ABBREVIATION = re.compile(
     r"\b[A-Z])\.$",
     re.I,
 )
-_BULLET = re.compile(r"\s*(?:[-*•·‣+]|\(?\d{1,2}[.)、]|[（(]?[一二三四五六七八九十]{1,2}[)）、.])\s*")
+_BULLET = re.compile(r"\s*(?:[-*+](?=\s)|[•·‣]|\(?\d{1,2}[.)、]|[（(]?[一二三四五六七八九十]{1,2}[)）、.])\s*")
 
 _QUOTES = re.compile(
     r"“[^”\n]{2,}”|「[^」\n]{2,}」|『[^』\n]{2,}』|‘[^’\n]{2,}’"
@@ -33,8 +33,8 @@ _QUOTES = re.compile(
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
 _PASTED_TAG = re.compile(
-    r"<(document|file|pr_description|issue|log|email|source|context|attachment|paste|example|output|"
-    r"code)\b[^>\n]{0,200}>"
+    r"<(document|file|pr_description|issue|log|email|source|context|attachment|paste|\w*example|output|code)"
+    r"\b[^>\n]{0,200}>"
 )
 _PASTED_LINE = re.compile(
     r"\s*>"  # quoted mail

@@ -81,7 +81,11 @@ _SHARES: tuple[tuple[str, float], ...] = (
 )
 """Groups in the order they are served, each with the largest share of the budget it takes before all were served."""
 
+_FILLS = frozenset(group for group, _ in _SHARES) - {"commands", "decisions", "goal"}
+"""Groups that may use what is left of the budget; the others would only make the summary longer."""
 _GOAL_SHARE = 0.12
+_GOAL_TOKENS = 800
+"""Most tokens of one request in the goal."""
 _WHOLE_MESSAGE_CHARS = 1_200
 """A user's message up to this length is quoted whole; of a longer one only its sentences are candidates."""
 _COURTESY_CHARS = 15
@@ -122,7 +126,7 @@ def deterministic_summary(
     lines: list[_Line] = []
     pins = [text for _, text in pinned_texts(messages, pinned)] if with_pins else []
     lines.extend(_Line("pins", "pins", i, text, Fact("pin", text, (text,))) for i, text in enumerate(pins))
-    lines.extend(_goal(messages, record, int(budget_tokens * _GOAL_SHARE), count, words))
+    lines.extend(_goal(messages, record, min(_GOAL_TOKENS, int(budget_tokens * _GOAL_SHARE)), count, words))
     lines.extend(_user_lines(messages, later, words))
     lines.extend(_exchange_lines(record, words, in_progress=bool(later) and later[0].role != "user"))
     lines.extend(_work_lines(record, words))
@@ -296,6 +300,8 @@ def _choose(lines: list[_Line], room: int, count: Callable[[str], int], words: W
     left = room
     for share_of_all in (False, True):
         for group, share in _SHARES:
+            if share_of_all and group not in _FILLS:
+                continue
             quota = left if share_of_all else min(left, int(room * share))
             misses = 0
             rest: list[_Line] = []
