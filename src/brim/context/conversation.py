@@ -9,7 +9,7 @@ from brim.budget import Settings, load_settings
 from brim.context.history import History
 from brim.context.plan import Plan, plan_from
 from brim.context.planning import Planner, check_fit
-from brim.context.prepare import ContextManager, Frame, Prepared, draft_of, frame_of, shared_manager, weigher_of
+from brim.context.prepare import ContextManager, Frame, Prepared, draft_of, frame_of, planner_of, shared_manager
 from brim.context.rebase import rebase
 from brim.context.render import render
 from brim.conversation import Message
@@ -125,7 +125,7 @@ class Conversation:
         if not carried or planner is None:
             before, cause = rebase(before, history, frame.line)
             draft = draft_of(frame, history, before, now)
-            planner = self._planner = Planner(draft, frame.settings, self.manager.terms, weigher_of(frame))
+            planner = self._planner = planner_of(frame, draft, self.manager.terms)
             known = -1
         else:
             cause = ""

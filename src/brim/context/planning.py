@@ -22,6 +22,7 @@ from brim.context.relevance import Terms
 from brim.context.render import render
 from brim.context.summarise import summarise
 from brim.context.weighing import Weigher
+from brim.conversation import Message
 from brim.errors import ContextOverflow
 
 Line = dict[str, Any]
@@ -32,8 +33,16 @@ class Planner:
     """Plans one request after the other over one growing draft. Holds what may be kept between requests: the draft's
     place in the plan, the terms of texts, the index of what stands in the view."""
 
-    def __init__(self, draft: Draft, settings: Settings, terms: Terms, weigher: Weigher | None) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        settings: Settings,
+        terms: Terms,
+        weigher: Weigher | None,
+        body_bytes: Callable[[list[Message]], int],
+    ) -> None:
         self.draft = draft
+        self.body_bytes = body_bytes
         self.settings = settings
         self.terms = terms
         self.weigher = weigher
@@ -67,6 +76,8 @@ class Planner:
                 failures, refused = self._run(table.rescue, goal, failures, refused)
         elif table.weighs and settings.price_weighing and self.weigher is not None:
             started = self._weigh(plan)
+        if settings.max_request_bytes is not None and self._fit_bytes(settings.max_request_bytes):
+            started = started or f"over {settings.max_request_bytes:,} bytes"
         lowered = lowered or draft.changes != changes or self.summary is not plan.summary
         if started is not None and before is not None and not lowered:
             started = None  # the passes found nothing to lower: the epoch goes on
@@ -127,6 +138,9 @@ class Planner:
             self._lower(name, self._pass(name, goal))
         return failures, refused
 
+    def _fit_bytes(self, limit: int) -> bool:
+        return self._lower("fit_bytes", passes.fit_bytes(self.draft, limit, lambda: self.body_bytes(self._view())))
+
     def _pass(self, name: str, goal: int) -> list[Fate]:
         draft = self.draft
         simple: dict[str, Callable[[Draft, int], list[Fate]]] = {
@@ -182,12 +196,15 @@ class Planner:
     def measure(self) -> None:
         """Counts what the view holds beside the history's messages: summary, inserts, lines at seams."""
         draft = self.draft
-        plan = Plan(draft.mode, "", fates=draft.fates(), summary=self.summary)
-        if plan.summary is None and not draft.ranges:
+        if self.summary is None and not draft.ranges:
             draft.extra = 0
             return
-        view = render(draft.history, plan, recall=draft.recall)
-        draft.extra = sum(draft.history.counter.count_messages(view)) - draft.total
+        draft.extra = sum(draft.history.counter.count_messages(self._view())) - draft.total
+
+    def _view(self) -> list[Message]:
+        """The view as the draft stands."""
+        plan = Plan(self.draft.mode, "", fates=self.draft.fates(), summary=self.summary)
+        return render(self.draft.history, plan, recall=self.draft.recall)
 
     def _reach(self) -> int:
         """The first message that can still be in the view once every result is a stub: what stands before it must go under

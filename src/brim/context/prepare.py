@@ -5,6 +5,7 @@ parse the body -> count -> budget -> plan (epochs, passes) -> render the view ->
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -152,13 +153,22 @@ class ContextManager:
         """One request over a history that was built for it."""
         before, cause = rebase(before, history, frame.line)
         draft = draft_of(frame, history, before, now)
-        planner = Planner(draft, frame.settings, self.terms, weigher_of(frame))
+        planner = planner_of(frame, draft, self.terms)
         plan = planner.next(before, frame.line, cause)
         view = render(history, plan, recall=frame.recall)
         prepared = Prepared(frame, history, plan, view, planner.report)
         if draft.used > draft.budget:
             check_fit(draft, prepared.bill)
         return prepared
+
+
+def planner_of(frame: Frame, draft: Draft, terms: Terms) -> Planner:
+    """A planner for this frame. Bytes are those of the body as `json.dumps` writes it: no client's is larger."""
+
+    def body_bytes(view: list[Message]) -> int:
+        return len(json.dumps(render_request(frame.request, view, tools=frame.added_tools)))
+
+    return Planner(draft, frame.settings, terms, weigher_of(frame), body_bytes)
 
 
 def weigher_of(frame: Frame) -> Weigher | None:
@@ -233,7 +243,11 @@ def frame_of(
 
 def _tool_sizes(tools: Sequence[Mapping[str, Any]], counter: Counter) -> dict[str, int]:
     """Tokens by tool name, for the error that says which are too large."""
-    return {tool_name(tool) or f"tool {place}": counter.count_tools([tool]) for place, tool in enumerate(tools)}
+    sizes: dict[str, int] = {}
+    for tool in tools:
+        name = tool_name(tool) or "unnamed"
+        sizes[name] = sizes.get(name, 0) + counter.count_tools([tool])
+    return sizes
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:

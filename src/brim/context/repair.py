@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Literal
 
 import msgspec
@@ -25,16 +26,17 @@ NONEMPTY = frozenset({"anthropic", "gemini", "mistral"})
 ALTERNATE = frozenset({"openai-strict"})
 """Dialects whose template wants user and assistant in strict alternation, and one system message, first."""
 NO_USER_AFTER_TOOL = frozenset({"mistral"})
-UNIQUE_IDS = frozenset({"anthropic"})
-"""Dialects that want each call id once in a request, of letters, digits, _ and - ("tool_use ids must be unique")."""
+UNIQUE_IDS = frozenset({"anthropic", "mistral"})
+"""Dialects that want each call id once in a request, in their own spelling: Anthropic answers "tool_use ids must be unique"
+and "should match pattern", Mistral "must be a-z, A-Z, 0-9, with a length of 9"."""
 
-_ID = re.compile(r"[A-Za-z0-9_-]+")
+_SPELLING = {"anthropic": re.compile(r"[A-Za-z0-9_-]+"), "mistral": re.compile(r"[A-Za-z0-9]{9}")}
 
 
 def repair(messages: Sequence[Message], dialect: str) -> tuple[list[Message], tuple[Repair, ...]]:
     """The history as the provider takes it, and what was changed. Places are indices into the list that comes out."""
     done: list[Repair] = []
-    out = _pair(messages, done, {} if dialect in UNIQUE_IDS else None)
+    out = _pair(messages, done, _Ids(dialect) if dialect in UNIQUE_IDS else None)
     if dialect in NONEMPTY:
         out = _fill_empty(out, done)
     if dialect in ALTERNATE or dialect in NO_USER_AFTER_TOOL:
@@ -69,7 +71,7 @@ class _Step:
         self.renamed: dict[str, list[str]] = {}
 
 
-def _pair(messages: Sequence[Message], done: list[Repair], used: dict[str, int] | None) -> list[Message]:
+def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None) -> list[Message]:
     """Each call gets exactly one result, right behind its step; results without a call go."""
     out: list[Message] = []
     step = _Step()
@@ -107,17 +109,17 @@ def _pair(messages: Sequence[Message], done: list[Repair], used: dict[str, int] 
             if not out or out[-1].role != "assistant":
                 step = _Step()
             if any(type(part) is ToolCall for part in message.parts):
-                message = _unique_calls(message, step, len(out), done, used)
+                message = _unique_calls(message, step, len(out), done, ids)
         out.append(message)
     if step.open:
         close()
     return out if done else list(messages)
 
 
-def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], used: dict[str, int] | None) -> Message:
+def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], ids: _Ids | None) -> Message:
     """Opens the message's calls. An exact duplicate is merged into one; another call under a used id gets its own.
 
-    `used` counts the ids of the whole history so far, None where the provider takes an id again in a later step.
+    `ids` are those of the whole history so far, None where the provider takes an id again in a later step.
     """
     parts: list[Part] = []
     known: dict[str, ToolCall] = {}
@@ -132,10 +134,14 @@ def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], us
             done.append(Repair(at, f"call {id} stood twice: merged into one"))
             changed = True
             continue
-        taken = twin is not None or id in step.open or (used is not None and id in used)
-        fresh = id if used is None or _ID.fullmatch(id) else re.sub(r"[^A-Za-z0-9_-]", "_", id) or "call"
-        if taken or (fresh != id and used is not None and fresh in used):
-            fresh = _free(fresh, step.open, used)
+        fresh = id
+        if ids is not None:
+            fresh = ids.take(id)
+        elif id in step.open:
+            n = 2
+            while f"{id}-{n}" in step.open:
+                n += 1
+            fresh = f"{id}-{n}"
         if fresh != id:
             changed = True
             done.append(Repair(at, f"the call id {id!r} cannot stand here: renamed to {fresh}"))
@@ -143,19 +149,32 @@ def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], us
             part = msgspec.structs.replace(part, id=fresh)
         known.setdefault(id, part)
         step.open[fresh] = part.name
-        if used is not None:
-            used[id] = used.get(id, 0) + 1
-            used.setdefault(fresh, 1)
         parts.append(part)
     return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message
 
 
-def _free(id: str, open: dict[str, str], used: dict[str, int] | None) -> str:
-    """The first of `id-2`, `id-3` … that is not taken."""
-    n = max(2, (used or {}).get(id, 0) + 1)
-    while f"{id}-{n}" in open or f"{id}-{n}" in (used or ()):
-        n += 1
-    return f"{id}-{n}"
+class _Ids:
+    """Gives each call of a history an id of its own, in the spelling its provider takes; a fitting one stays."""
+
+    def __init__(self, dialect: str) -> None:
+        self._spelling = _SPELLING[dialect]
+        self._short = dialect == "mistral"
+        self._used: set[str] = set()
+
+    def take(self, id: str) -> str:
+        fresh, n = self._spelled(id), 1
+        while fresh in self._used:
+            n += 1
+            fresh = self._spelled(f"{id}-{n}")
+        self._used.add(fresh)
+        return fresh
+
+    def _spelled(self, id: str) -> str:
+        if self._spelling.fullmatch(id):
+            return id
+        if self._short:
+            return blake2b(id.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()[:9]
+        return re.sub(r"[^A-Za-z0-9_-]", "_", id) or "call"
 
 
 def _answer_to(message: Message, id: str) -> Message:
