@@ -61,6 +61,7 @@ class ChatAssembler(Assembler):
         if isinstance(message.get("content"), str):
             message["content"] = clean(message["content"])
         if self._calls:
+            message["content"] = message["content"] or None
             message["tool_calls"] = [self._finished(call, place) for place, call in enumerate(self._calls)]
         return self.done(message)
 

@@ -7,22 +7,25 @@ body only as its API demands, and keeps the key out of every message.
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 import os
 import re
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 
-from brim.errors import AuthError, InvalidRequest, ProviderError, ProviderUnavailable, StreamBroken, UsageError
+from brim.errors import InvalidRequest, ProviderError, StreamBroken, UsageError
+from brim.formats import BINDING_BETA
 from brim.providers.assemble import Assembler, Incomplete, Unreadable, UpstreamError, assembler_for, decode, is_error
-from brim.providers.connection import Connection, Timeouts, is_loopback
-from brim.providers.error_body import mask, read_error, shorten
-from brim.providers.errors import classify_error
+from brim.providers.connection import Connection, Timeouts
+from brim.providers.error_body import mask
 from brim.providers.events import Done, Event, Notice
+from brim.providers.failures import Failures
 from brim.providers.sse import EventReader
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ Auth: TypeAlias = Literal["bearer", "x-api-key", "api-key", "none"]
 
 _PATHS = {"openai.chat": "/chat/completions", "openai.responses": "/responses", "anthropic.messages": "/messages"}
 _MOST_BYTES = 256 * 1024 * 1024  # of one answer that is not a stream: more is no answer
-_MOST_ERROR_BYTES = 1024 * 1024
+_SECRET = re.compile(r"auth|key|token|secret|cookie", re.I)  # header names whose values are never shown
 ANTHROPIC_VERSION = "2023-06-01"
 
 
@@ -75,10 +78,10 @@ class WireProvider:
         self._headers = dict(headers or {})
         self._stream_usage = stream_usage
         self._renamed_maximum = False
-        self._secrets = tuple(
-            value for value in (self._key, parts.password, *self._headers.values()) if value and len(value) > 7
-        )
         self._connection = Connection(self.url, os.environ if env is None else env, timeouts or Timeouts())
+        hidden = (self._key, parts.password, *(value for name, value in self._headers.items() if _SECRET.search(name)))
+        secrets = tuple(value for value in hidden if value)
+        self._failures = Failures(name, self.url, key_env, secrets, self._connection)
 
     def __repr__(self) -> str:
         return f"WireProvider({self.name!r}, {self.api!r}, {mask(self.url)!r})"
@@ -119,7 +122,7 @@ class WireProvider:
     async def _ask(self, body: Mapping[str, Any], *, stream: bool) -> AsyncGenerator[Event, None]:
         """Once, and once more where the server named a field it does not take: never unchanged."""
         if self.needs_key and not self._key:
-            raise self._no_key(body.get("model"))
+            raise self._failures.no_key(body.get("model"))
         for _ in range(3):
             try:
                 async with aclosing(self._send(body, stream=stream)) as events:
@@ -142,17 +145,17 @@ class WireProvider:
         try:
             response = await self._connection.session().post(
                 self.url,
-                data=encode(self._payload(body, stream)),
-                headers=self._request_headers(stream),
+                data=io.BytesIO(encode(self._payload(body, stream))),  # a large body is then sent in pieces
+                headers=self._request_headers(body, stream),
                 proxy=self._connection.proxy,
                 allow_redirects=False,  # a redirect would carry the key to another host
             )
             if response.status >= 300:
-                raise await self._refused(response, model)
+                raise await self._failures.refused(response, model)
             async for event in self._read(response, assembler, model):
                 yield event
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self._broken(error, assembler, model, answered=response is not None) from error
+            raise self._failures.broken(error, assembler.text, model, answered=response is not None) from error
         except ProviderError as error:
             error.partial = assembler.text or None
             raise
@@ -169,9 +172,10 @@ class WireProvider:
         streamed: bool | None = None
         whole = bytearray()
         try:
-            async for chunk in response.content.iter_any():
-                if streamed is None:
+            async for chunk in _chunks(response, assembler):
+                if streamed is None or len(head) < 4096:
                     head += chunk
+                if streamed is None:
                     first = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
                     if not first:
                         continue
@@ -182,8 +186,6 @@ class WireProvider:
                     if len(whole) > _MOST_BYTES:
                         raise Unreadable(f"more than {_MOST_BYTES:,} bytes")
                     continue
-                if len(head) < 4096:
-                    head += chunk
                 for sent in reader.feed(chunk):
                     for event in assembler.read(sent):
                         yield event
@@ -194,22 +196,14 @@ class WireProvider:
                 for event in assembler.read(sent):
                     yield event
             if not assembler.started:
-                raise self._nothing(head, response, model)
+                raise self._failures.nothing(head, response, model)
             yield assembler.end()
         except UpstreamError as error:
-            raise self._classified(response.status, error.body, response.headers, model) from None
+            raise self._failures.classified(response.status, error.body, response.headers, model) from None
         except Unreadable as error:
-            said = shorten(mask(str(error), self._secrets), 300)
-            raise StreamBroken(
-                f"{self._who(model)} sent something that is no answer: {said}", **self._about(model)
-            ) from None
+            raise self._failures.unreadable(error, model) from None
         except Incomplete as error:
-            came = f" after {len(assembler.text):,} characters" if assembler.text else ""
-            raise StreamBroken(
-                f"the stream from {self._who(model)} broke off{came}, {error}",
-                hint="the answer is incomplete: ask again",
-                **self._about(model),
-            ) from None
+            raise self._failures.incomplete(error, assembler.text, model) from None
 
     def _whole(self, body: bytes, response: aiohttp.ClientResponse, assembler: Assembler) -> list[Event]:
         """An answer that is one JSON object. Raises UpstreamError, Unreadable."""
@@ -217,7 +211,7 @@ class WireProvider:
             value = decode(body)
         except ValueError:
             if body.lstrip()[:1] == b"<":
-                raise self._page(body, response.status) from None
+                raise self._failures.page(body, response.status) from None
             raise Unreadable(body[:2000].decode("utf-8", "replace")) from None
         if is_error(value) or not isinstance(value, dict):
             raise UpstreamError(value)
@@ -226,7 +220,7 @@ class WireProvider:
     # ------------------------------------------------------------------ what is sent
 
     def _payload(self, body: Mapping[str, Any], stream: bool) -> dict[str, Any]:
-        payload = {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
+        payload = {key: value for key, value in body.items() if key not in ("stream", "stream_options", "betas")}
         if self._renamed_maximum and "max_tokens" in payload:
             payload["max_completion_tokens"] = payload.pop("max_tokens")
         if stream:
@@ -250,7 +244,7 @@ class WireProvider:
             return f"{self.name} wants max_completion_tokens instead of max_tokens: asked again with it"
         return None
 
-    def _request_headers(self, stream: bool) -> dict[str, str]:
+    def _request_headers(self, body: Mapping[str, Any], stream: bool) -> dict[str, str]:
         headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream" if stream else "application/json",
@@ -258,136 +252,13 @@ class WireProvider:
         }
         if self.api == "anthropic.messages":
             headers["anthropic-version"] = ANTHROPIC_VERSION
+            if betas := _betas(body):
+                headers["anthropic-beta"] = ",".join(betas)
         if self._key and self._auth == "bearer":
             headers["Authorization"] = f"Bearer {self._key}"
         elif self._key and self._auth != "none":
             headers[self._auth] = self._key
         return {**headers, **self._headers}
-
-    # ------------------------------------------------------------------ what went wrong
-
-    def _about(self, model: str | None) -> dict[str, Any]:
-        return {"provider": self.name, "model": model}
-
-    def _who(self, model: str | None) -> str:
-        return f"{self.name} ({model})" if model else self.name
-
-    def _classified(
-        self, status: int | None, body: object, headers: Mapping[str, str] | None, model: str | None
-    ) -> ProviderError:
-        error = classify_error(status, body, headers, provider=self.name, model=model, secrets=self._secrets)
-        if isinstance(error, AuthError):
-            where = f" in {' or '.join(self.key_env)}" if self.key_env else ""
-            error.hint = f"check the key{where}, and that it may use this model"
-        elif isinstance(error, ProviderUnavailable) and is_loopback(self.url):
-            error.hint = (
-                f"look at the log of the server at {urlsplit(self.url).netloc.rpartition('@')[2]}, then try again"
-            )
-        return error
-
-    async def _refused(self, response: aiohttp.ClientResponse, model: str | None) -> ProviderError:
-        """The error that a status of 300 or more is."""
-        body = await response.content.read(_MOST_ERROR_BYTES)
-        while not response.content.at_eof() and len(body) < _MOST_ERROR_BYTES:
-            more = await response.content.read(_MOST_ERROR_BYTES - len(body))
-            if not more:
-                break
-            body += more
-        if response.status < 400:
-            target = mask(response.headers.get("Location", "nowhere"), self._secrets)
-            return ProviderError(
-                f"{self.name} redirects to {target}",
-                status=response.status,
-                hint="set the base URL to where it points",
-                **self._about(model),
-            )
-        error = self._classified(response.status, body, response.headers, model)
-        if response.status in (404, 405) and not read_error(body).found:
-            error.message = f"{error.message.rstrip('.')} (asked: POST {mask(self.url, self._secrets)})"
-            error.args = (error.message,)
-        return error
-
-    def _no_key(self, model: object) -> AuthError:
-        named = " or ".join(self.key_env) or "its key"
-        return AuthError(
-            f"no key for {self.name}: {named} is not set",
-            hint=f"export {self.key_env[0] if self.key_env else 'the key'}=…, or put it into .env, or choose another model with --model",
-            provider=self.name,
-            model=model if isinstance(model, str) else None,
-        )
-
-    def _page(self, body: bytes, status: int) -> StreamBroken:
-        title = read_error(body).shown
-        error = StreamBroken(
-            f"{self.name} answered {status} with a web page, not with an API's answer: {title}",
-            hint=f"check the base URL (asked: {mask(self.url, self._secrets)}; most servers want it to end in /v1) and the proxy",
-            provider=self.name,
-            status=status,
-        )
-        error.retryable = False
-        return error
-
-    def _nothing(self, head: bytes, response: aiohttp.ClientResponse, model: str | None) -> ProviderError:
-        """A good status and no event of the API."""
-        text = head.decode("utf-8", "replace").strip()
-        if text and not re.match(r"(?:data|event|id|retry|:)", text):
-            error = self._classified(response.status, text, response.headers, model)
-            if type(error) is not ProviderError:
-                return error
-            said = shorten(mask(text, self._secrets), 300)
-            return StreamBroken(f"{self._who(model)} sent something that is no answer: {said}", **self._about(model))
-        return StreamBroken(
-            f"{self._who(model)} answered {response.status} but the stream ended without any event",
-            hint="try again; if it stays so, look for a proxy or gateway in between",
-            **self._about(model),
-        )
-
-    def _broken(self, error: Exception, assembler: Assembler, model: str | None, *, answered: bool) -> ProviderError:
-        """A connection that failed: before the answer began, or within it."""
-        import ssl
-
-        import aiohttp
-
-        parts = urlsplit(self.url)
-        where = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
-        if self._connection.proxy:
-            where += f" (through the proxy {mask(self._connection.proxy)})"
-        why = mask(shorten(_reason(error), 200), self._secrets)
-        if answered:
-            came = f" after {len(assembler.text):,} characters" if assembler.text else ""
-            if isinstance(error, TimeoutError):
-                why = f"nothing came for {self._connection.timeouts.between:.0f} s"
-            broken = StreamBroken(
-                f"the stream from {self._who(model)} at {where} broke off{came}: {why}",
-                hint="the answer is incomplete: ask again",
-                **self._about(model),
-            )
-            broken.partial = assembler.text or None
-            return broken
-        hint = "check the network, the base URL and the proxy settings, then try again"
-        if isinstance(error, aiohttp.ConnectionTimeoutError):
-            message = f"no connection to {self.name} at {where} within {self._connection.timeouts.connect:.0f} s"
-        elif isinstance(error, TimeoutError):
-            message = f"{self.name} at {where} sent nothing for {self._connection.timeouts.between:.0f} s"
-            hint = "the server is busy or stuck: try again, or raise the time limit"
-        elif isinstance(error, (aiohttp.ClientConnectorCertificateError, ssl.SSLError, aiohttp.ClientSSLError)):
-            message = f"no secure connection to {self.name} at {where}: {why}"
-            hint = "behind a company proxy, point SSL_CERT_FILE to its certificate"
-        elif isinstance(error, aiohttp.ClientConnectorDNSError):
-            message = f"{self.name}: the host {parts.hostname} is not known here"
-        elif isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, ConnectionResetError)):
-            message = f"{self.name} at {where} closed the connection without an answer"
-        elif isinstance(error, aiohttp.InvalidURL):
-            return InvalidRequest(
-                f"the URL of {self.name} cannot be used: {mask(self.url)}",
-                hint="check the base URL",
-                **self._about(model),
-            )
-        else:
-            message = f"no connection to {self.name} at {where}: {why}"
-            if is_loopback(self.url):
-                hint = f"start the server at {where}, or choose another model with --model"
-        return ProviderUnavailable(message, hint=hint, **self._about(model))
 
 
 def endpoint(base_url: str, api: str) -> str:
@@ -410,16 +281,32 @@ def encode(body: Mapping[str, Any]) -> bytes:
         return re.sub(r"[\ud800-\udfff]", "\ufffd", text).encode()
 
 
-def _reason(error: Exception) -> str:
-    """What a failed connection says, without the client library's own words around it."""
+def _betas(body: Mapping[str, Any]) -> list[str]:
+    """Values for `anthropic-beta`: those of the body's `betas` (as the SDK spells it), and what its fields need."""
+    given = body.get("betas")
+    betas = [str(value) for value in given] if isinstance(given, (list, tuple)) else []
+    thinking = body.get("thinking")
+    if isinstance(thinking, Mapping) and "block_binding" in thinking and BINDING_BETA not in betas:
+        betas.append(BINDING_BETA)
+    return betas
+
+
+async def _chunks(response: aiohttp.ClientResponse, assembler: Assembler) -> AsyncGenerator[bytes, None]:
+    """The body as it comes, until it ends or the answer does: some servers keep the connection open after the end
+    mark, and some break it; neither makes a complete answer incomplete."""
     import aiohttp
 
-    if isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError, ConnectionResetError)):
-        return "the connection was closed"
-    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientConnectorSSLError):
-        number = error.os_error.errno
-        return os.strerror(number) if number is not None and number > 0 else str(error.os_error)
-    return str(error) or type(error).__name__
+    try:
+        async for chunk in response.content.iter_any():
+            yield chunk
+            if assembler.closed:
+                with suppress(TimeoutError):  # an end that follows at once leaves the connection usable
+                    async with asyncio.timeout(0.05):
+                        await response.content.readany()
+                return
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        if not assembler.finish_reason and not assembler.closed:
+            raise
 
 
 def _version() -> str:
