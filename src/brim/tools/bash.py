@@ -149,7 +149,7 @@ def _answer(out: Bounded, err: Bounded, ended: Ended, timeout: float, notes: lis
     if not parts:
         parts.append("(no output)\n")
     if ended.background:
-        notes.append("still running in the background, now ended: " + ", ".join(ended.background[:5]))
+        notes.append("still running in the background, now ended: " + ", ".join(map(_name, ended.background[:5])))
     notes.append(_how(ended, timeout, ctx.caps.bash_bytes))
     text = "".join(parts) + "".join(f"[{note}]\n" for note in notes)
     meta: dict[str, Any] = {
@@ -165,6 +165,11 @@ def _answer(out: Bounded, err: Bounded, ended: Ended, timeout: float, notes: lis
     if err.handle:
         meta["stderr_handle"] = err.handle
     return ToolOutput(text.removesuffix("\n"), ended.code != 0 or ended.timed_out, meta, out.handle or err.handle)
+
+
+def _name(process: str) -> str:
+    """A background process as its user knows it: a forked shell still carries the line that started it."""
+    return process.partition(" (")[0] + " (a subshell)" if " --norc -c set -- " in process else process
 
 
 def _how(ended: Ended, timeout: float, most: int) -> str:

@@ -34,7 +34,7 @@ async def run_glob(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     pattern, start = _where(asked, ctx)
     if start is None:
         return _answer(asked, None, Skipped(), False, ctx)
-    found = _Names(compile_glob(pattern), start, Listing(max(1, ctx.caps.glob), Spool(ctx.blobs, ctx.caps.blob_bytes)))
+    found = Names(compile_glob(pattern), start, Listing(max(1, ctx.caps.glob), Spool(ctx.blobs, ctx.caps.blob_bytes)))
     skipped = Skipped()
     ended = await run_child(
         [find_ripgrep(), "--files", "--null", *walk_options(ctx.workspace, no_ignore=asked.no_ignore), "--", start],
@@ -54,19 +54,18 @@ def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
     pattern = asked.pattern.strip()
     if not pattern:
         raise ToolError("pattern is empty", hint="for example **/*.py")
-    base = asked.path or "."
-    if pattern.startswith("/"):
-        base, pattern = "/", pattern.lstrip("/")
-        workspace = str(ctx.workspace).lstrip("/") + "/"
-        if pattern.startswith(workspace):
-            base, pattern = str(ctx.workspace), pattern.removeprefix(workspace)
+    base, whole_path = asked.path or ".", pattern.startswith("/")
+    if whole_path:
+        root = f"{ctx.workspace}/"
+        base, pattern = (root, pattern.removeprefix(root)) if pattern.startswith(root) else ("/", pattern.lstrip("/"))
     folder = fixed_folder(pattern)
-    name = os.path.join(base, folder) if folder else base
-    start = search_start(name, ctx, missing_ok=bool(folder))
-    return pattern.removeprefix("./").removeprefix(folder).lstrip("/") if folder else pattern, start
+    start = search_start(os.path.join(base, folder) if folder else base, ctx, missing_ok=bool(folder))
+    rest = pattern.removeprefix("./").removeprefix(folder).lstrip("/")
+    # What is left of a whole path still is one, even if no slash is left in it.
+    return ("/" if folder or whole_path else "") + rest, start
 
 
-class _Names:
+class Names:
     """Reads names divided by NUL, in chunks of any size; those that fit the pattern below `start` are listed."""
 
     def __init__(self, pattern: Any, start: str, listing: Listing) -> None:

@@ -1,7 +1,7 @@
 """Glob patterns as models write them -> a test on paths relative to the workspace.
 
 `*` and `?` stay within a folder, `**` crosses them, `{a,b}` and `[a-z]` as in a shell. A pattern without a slash is
-about names at any depth; one with a slash is about the whole path.
+about names at any depth; one with a slash, if only at its beginning, is about the whole path.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ _WILD = frozenset("*?[{")
 
 def compile_glob(pattern: str) -> re.Pattern[bytes]:
     """A regular expression for whole paths (bytes, no leading "./"). Raises ToolError for a pattern that is no glob."""
-    body = pattern.removeprefix("./").removeprefix("/")
-    if "/" not in body.rstrip("/") and body not in ("**", "**/"):
+    body = pattern.removeprefix("./")
+    anchored, body = body.startswith("/"), body.removeprefix("/")
+    if not anchored and "/" not in body.rstrip("/") and body not in ("**", "**/"):
         body = "**/" + body
     if body.endswith("/"):
         body += "**"

@@ -1,0 +1,327 @@
+"""grep: file:line:content that never breaks, exact totals, a stable order, and word of what was not searched."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from brim.tools.globs import compile_glob, compile_include
+from brim.tools.ripgrep import NOISE
+
+from .conftest import Bench
+
+
+def matches(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("[")]
+
+
+def test_binary_and_nul_files_are_named_not_shown(bench: Bench) -> None:
+    """A file with a NUL is not passed over in silence, and none of a binary's bytes are shown."""
+    bench.write("nul.ts", b"const a = 1; // PINEAPPLE\x00\n")
+    bench.write("img.bin", bytes(range(256)) * 50 + b"PINEAPPLE" + bytes(range(256)) * 50)
+    bench.write("plain.txt", "PINEAPPLE\n")
+    output = bench.call("grep", pattern="PINEAPPLE")
+    assert matches(output.text) == ["plain.txt:1:PINEAPPLE"]
+    assert "Binary files that match (content not shown): img.bin, nul.ts." in output.text
+    assert len(output.text) <= 1000
+
+
+def test_minified_line_shows_the_surroundings_of_its_match(bench: Bench) -> None:
+    """A match inside a line of 5 MB is shown with its surroundings, marked as shortened, in bounded time."""
+    bench.write("bundle.min.js", "a" * 2_500_000 + "quokka" + "b" * 2_500_000)
+    bench.write("ok.py", "x=1\n# quokka here\n")
+    output = bench.call("grep", pattern="quokka")
+    long, short = matches(output.text)
+    assert short == "ok.py:2:# quokka here"
+    assert (
+        re.fullmatch(r"bundle\.min\.js:1:\[\d+ bytes\] \.\.\. a+quokkab+ \.\.\. \[\d+ bytes\]", long)
+        and len(long) <= 500
+    )
+    assert len(output.text) <= 5000 and output.handle is not None
+    left, right = map(int, re.findall(r"\[(\d+) bytes\]", long))
+    assert left + right + len(re.search(r"a+quokkab+", long)[0]) == 5_000_006  # type: ignore[index]
+    assert output.meta["total_chars"] == len("bundle.min.js:1:") + 5_000_006 + 1 + len("ok.py:2:# quokka here\n")
+
+
+@pytest.mark.parametrize("place", [0, 150, 5_000, 70_000, 200_000])
+def test_long_lines_of_wide_characters(bench: Bench, place: int) -> None:
+    """Shortening never splits a character, wherever the match stands and however long the line is."""
+    bench.write("zh.txt", "汉👩‍👩‍👧" * (place // 6) + "TODO关键词" + "字" * 90_000 + "\nsecond TODO\n")
+    output = bench.call("grep", pattern="TODO")
+    assert "\ufffd" not in output.text and "TODO关键词" in output.text and "zh.txt:2:second TODO" in output.text
+    assert output.meta["total_lines"] == 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        ("--max-depth|-q ", [2, 3]),
+        ("-> arrow", [4]),
+        ("--", [2]),
+        ("-e", []),
+        ("-f/etc/passwd", []),
+        ("--files", []),
+        ("-q", [3]),
+    ],
+)
+def test_patterns_are_never_options(bench: Bench, pattern: str, lines: list[int]) -> None:
+    """A pattern that begins with dashes is searched for."""
+    bench.write("help.txt", "usage: x\n  --max-depth N  levels\n  -q  quiet\n  -> arrow\n")
+    output = bench.call("grep", pattern=pattern)
+    assert not output.is_error
+    assert [int(line.split(":")[1]) for line in matches(output.text)] == lines
+
+
+def test_paths_are_never_options(bench: Bench) -> None:
+    """A path that looks like an option is a path, whether it exists or not."""
+    assert "no such file or directory: -R" in bench.call("grep", pattern="a", path="-R").text
+    bench.write("-R", "a\n")
+    bench.write("--files/x.txt", "a\n")
+    assert matches(bench.call("grep", pattern="a", path="-R").text) == ["-R:1:a"]
+    assert matches(bench.call("grep", pattern="a", path="--files").text) == ["--files/x.txt:1:a"]
+
+
+def test_symlink_loops(bench: Bench) -> None:
+    """Links that lead to a parent, to themselves or nowhere neither loop nor fail; each file is found once."""
+    bench.write("a/t.txt", "walrus\n")
+    (bench.root / "a" / "link").symlink_to("..")
+    (bench.root / "self").symlink_to("self")
+    (bench.root / "dangling").symlink_to("nowhere")
+    assert matches(bench.call("grep", pattern="walrus").text) == ["a/t.txt:1:walrus"]
+    assert matches(bench.call("glob", pattern="**/*.txt").text) == ["a/t.txt"]
+    assert "leads back to itself" in bench.call("grep", pattern="x", path="self").text
+
+
+def test_outside_files_are_not_listed(bench: Bench) -> None:
+    """What lies behind a link out of the workspace is neither searched nor listed; a path there is refused by its real name."""
+    outside = bench.root.parent / "outside"
+    outside.mkdir()
+    (outside / "target.txt").write_text("before\n")
+    (bench.root / "dir").symlink_to(outside)
+    (bench.root / "plan.txt").symlink_to(outside / "target.txt")
+    assert matches(bench.call("grep", pattern="before", no_ignore=True).text) == []
+    assert matches(bench.call("glob", pattern="**", no_ignore=True).text) == []
+    for output in (
+        bench.call("grep", pattern="before", path="dir"), bench.call("grep", pattern="before", path=".."),
+        bench.call("glob", pattern="dir/**"), bench.call("glob", pattern="*", path="dir"),
+    ):  # fmt: skip
+        assert output.is_error and "outside the workspace" in output.text
+    assert str(outside) in bench.call("grep", pattern="before", path="dir").text
+    bench.ctx.granted.add(outside)
+    assert matches(bench.call("grep", pattern="before", path="dir").text) == [f"{outside}/target.txt:1:before"]
+
+
+@pytest.fixture
+def specials(bench: Bench) -> Iterator[Bench]:
+    os.mkfifo(bench.root / "feed.fifo")
+    with socket.socket(socket.AF_UNIX) as listening:
+        here = os.getcwd()
+        os.chdir(bench.root)  # a socket's whole path may be too long for its address
+        try:
+            listening.bind("sock")
+        finally:
+            os.chdir(here)
+        (bench.root / "zero").symlink_to("/dev/zero")
+        bench.write("x.txt", "find me\n")
+        yield bench
+
+
+def test_pipes_sockets_and_devices_are_not_opened(specials: Bench) -> None:
+    """A FIFO, socket or device in the tree holds nothing up and is refused by its kind when named."""
+    assert matches(specials.call("grep", pattern="find me", no_ignore=True).text) == ["x.txt:1:find me"]
+    assert matches(specials.call("glob", pattern="**").text) == ["x.txt"]
+    assert "FIFO" in specials.call("grep", pattern="a", path="feed.fifo").text
+    assert "socket" in specials.call("grep", pattern="a", path="sock").text
+    assert "device" in specials.call("grep", pattern="a", path="zero").text
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{1000}{1000}{1000}", "(?=x)", "[z-a]", r"(a)\1", "a\\"])
+def test_an_invalid_pattern_is_an_error(bench: Bench, pattern: str) -> None:
+    """A pattern that cannot be searched for is an error with the reason, not "no matches"."""
+    bench.write("a.txt", "aaa\n")
+    output = bench.call("grep", pattern=pattern)
+    assert output.is_error and "error" in output.text.lower() and "No matching" not in output.text
+    assert not bench.call("grep", pattern=pattern, literal=True).is_error
+
+
+def test_catastrophic_patterns_take_bounded_time(bench: Bench) -> None:
+    """A pattern that would keep a backtracking engine busy for ever is answered, and no search is longer than its limit."""
+    bench.write("a.txt", ("a" * 30_000 + "!\n") * 20)
+    began = time.monotonic()
+    assert not bench.call("grep", pattern="(a+)+$").is_error
+    assert time.monotonic() - began < 20
+
+
+def test_a_search_ends_at_its_time(bench: Bench) -> None:
+    """A search over its time is ended; what was found is shown with word that there may be more."""
+    bench.write("a.txt", "a" * 8_000_000 + "\n")
+    output = bench.with_caps(search_timeout=1).call("grep", pattern="(.*?a){1,200}b|(a{1,80}){1,40}c")
+    if output.meta["timed_out"]:
+        assert "Stopped after 1 s: there may be more" in output.text
+
+
+def test_noise_ignored_and_hidden_are_said_to_be_left_out(bench: Bench) -> None:
+    """Noise folders, gitignored and hidden files are not searched by default; the answer says which, and how to search them."""
+    for folder in ("node_modules", "dist", "a/b/target", "src"):
+        bench.write(f"{folder}/x.js", "needle\n")
+    bench.write(".gitignore", "*.log\n")
+    bench.write("x.log", "needle\n")
+    bench.write(".env.example", "needle\n")
+    output = bench.call("grep", pattern="needle")
+    assert matches(output.text) == ["src/x.js:1:needle"]
+    for name in ("node_modules", "dist", "a/b/target", "x.log", ".env.example", "no_ignore: true"):
+        assert name in output.text
+    every = bench.call("grep", pattern="needle", noIgnore=True)
+    assert len(matches(every.text)) == 6 and "Not searched" not in every.text
+    assert matches(every.text) == sorted(matches(every.text))
+    assert matches(bench.call("grep", pattern="needle", path="node_modules").text) == ["node_modules/x.js:1:needle"]
+    assert len(NOISE) >= 18 and {
+        "node_modules",
+        ".git",
+        "dist",
+        "build",
+        "vendor",
+        "__pycache__",
+        ".venv",
+        "target",
+    } <= {*NOISE}
+
+
+def test_gitignore_of_a_repository(bench: Bench) -> None:
+    """In a git repository its own .gitignore files count, also for a search below them."""
+    subprocess.run(["git", "init", "-q"], cwd=bench.root, check=True)
+    bench.write(".gitignore", "out.txt\n")
+    bench.write("sub/out.txt", "needle\n")
+    bench.write("sub/in.txt", "needle\n")
+    output = bench.call("grep", pattern="needle", path="sub")
+    assert matches(output.text) == ["sub/in.txt:1:needle"] and "sub/out.txt" in output.text
+
+
+@pytest.mark.parametrize(
+    ("include", "found"),
+    [
+        ("*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("src/*.py", ["src/b.py"]),
+        ("src/**/*.py", ["src/b.py", "src/deep/c.py"]),
+        ("*.{ts,py}", ["a.py", "a.ts", "src/b.py", "src/deep/c.py"]),
+        ("*.ts, a.py", ["a.py", "a.ts"]),
+        ("!*.py", ["a.ts"]),
+        ("*.py,!**/deep/**", ["a.py", "src/b.py"]),
+        ("src/", ["src/b.py", "src/deep/c.py"]),
+        ("[ab].py", ["a.py", "src/b.py"]),
+        ("nothing.*", []),
+    ],
+)
+def test_include_filters(bench: Bench, include: str, found: list[str]) -> None:
+    """include takes globs of names or paths, several, or what to leave out; ignored files stay ignored."""
+    for name in ("a.py", "a.ts", "src/b.py", "src/deep/c.py", "skip.py"):
+        bench.write(name, "needle\n")
+    bench.write(".gitignore", "skip.py\n")
+    output = bench.call("grep", pattern="needle", include=include)
+    assert [line.split(":")[0] for line in matches(output.text)] == found
+    assert output.meta["total_lines"] == output.meta["files"] == len(found)
+
+
+def test_cut_by_lines_with_exact_totals(bench: Bench) -> None:
+    """Over 200 lines the first 200 by path are shown whole, the rest is counted exactly, and recall reads on."""
+    for number in range(40):
+        bench.write(f"d{number % 7}/f{number:02d}.txt", "".join(f"needle {i}\n" for i in range(25)))
+    output = bench.call("grep", pattern="needle")
+    lines = matches(output.text)
+    every = sorted(
+        (f"d{number % 7}/f{number:02d}.txt", i) for number in range(40) for i in range(25)
+    )  # fmt: skip
+    assert lines == [f"{path}:{i + 1}:needle {i}" for path, i in every[:200]]
+    assert "200 of 1000 matching lines shown, in 40 files" in output.text and "800 lines left out" in output.text
+    assert "Narrow the pattern" in output.text and output.handle is not None
+    whole = bench.ctx.blobs.get(output.handle).decode()
+    assert whole.splitlines() == [f"{path}:{i + 1}:needle {i}" for path, i in every]
+    assert f"{len(whole)} characters in all" in output.text
+    following = bench.call("recall", handle=output.handle, offset=201, limit=1)
+    assert following.text.startswith(f"{every[200][0]}:{every[200][1] + 1}:needle {every[200][1]}\n")
+    assert output.text == bench.call("grep", pattern="needle").text
+
+
+def test_cut_by_tokens_keeps_lines_whole(bench: Bench) -> None:
+    """Where the tokens run out first, the cut still falls between lines, and an odd file name breaks nothing."""
+    bench.write("a:1:b.txt", "".join(f"needle number {i} of many in a line of some length\n" for i in range(150)))
+    output = bench.with_caps(grep=500).call("grep", pattern="needle")
+    lines = matches(output.text)
+    assert lines == [f"a:1:b.txt:{i + 1}:needle number {i} of many in a line of some length" for i in range(len(lines))]
+    assert 5 < len(lines) < 100 and f"{len(lines)} of 150 matching lines shown" in output.text
+
+
+def test_seven_megabytes_of_noise_stay_out_or_bounded(bench: Bench) -> None:
+    """7 MB of matches under node_modules: not there by default, bounded with no_ignore, all there if the caps are lifted."""
+    line = "// TODO: " + "x" * 90 + "\n"
+    for number in range(70):
+        bench.write(f"node_modules/p{number:02d}/index.js", line * 1000)
+    bench.write("src/main.py", "# TODO one\n" * 40)
+    assert bench.call("grep", pattern="TODO").meta["total_lines"] == 40
+    every = bench.call("grep", pattern="TODO", no_ignore=True)
+    assert every.meta["total_lines"] == 70_040 and every.meta["shown_lines"] <= 200 and every.handle is not None
+    lifted = bench.with_caps(grep=100_000_000, grep_lines=1_000_000, read=100_000_000)
+    assert len(matches(lifted.call("grep", pattern="TODO", no_ignore=True).text)) == 70_040
+
+
+def test_stop_early(bench: Bench) -> None:
+    """On request a search ends as soon as there is more than can be shown, and does not claim a total."""
+    for number in range(300):
+        bench.write(f"f{number}.txt", "needle\n" * 50)
+    output = bench.call("grep", pattern="needle", stop_early=True)
+    assert len(matches(output.text)) == 200 and "200 of more than" in output.text
+
+
+def test_crlf_and_latin1_and_utf16(bench: Bench) -> None:
+    """Carriage returns are not shown, bytes of other encodings are, and UTF-16 is searched."""
+    bench.write("crlf.txt", b"one needle\r\ntwo\r\n")
+    bench.write("latin.txt", "needle café\n".encode("latin-1"))
+    bench.write("wide.txt", "needle größe\n".encode("utf-16"))
+    assert matches(bench.call("grep", pattern="needle").text) == [
+        "crlf.txt:1:one needle", "latin.txt:1:needle caf\ufffd", "wide.txt:1:needle größe"
+    ]  # fmt: skip
+
+
+def test_unreadable_files_are_said(bench: Bench) -> None:
+    """A file that cannot be read is said to be so; the rest is searched."""
+    bench.write("ok.txt", "needle\n")
+    bench.write("locked/secret.txt", "needle\n").parent.chmod(0)
+    try:
+        output = bench.call("grep", pattern="needle")
+        if os.geteuid():
+            assert "could not be read" in output.text
+        assert "ok.txt:1:needle" in matches(output.text) and not output.is_error
+    finally:
+        (bench.root / "locked").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        ("**", ["a", "a/b"], []),
+        ("*.py", ["a.py", "x/a.py"], ["a.pyc", "a.py/b"]),
+        ("./*.py", ["a.py"], []),
+        ("src/*", ["src/a"], ["src/a/b", "src"]),
+        ("**/test_*.py", ["test_a.py", "x/y/test_b.py"], ["x/atest_.py"]),
+        ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["ab", "a/xb"]),
+        ("{a,b/c}.txt", ["a.txt", "b/c.txt"], ["c.txt"]),
+        ("[!a]?.md", ["bc.md"], ["ac.md", "b.md"]),
+        ("a[b", ["a[b"], []),
+        (r"\*.py", ["*.py"], ["a.py"]),
+        ("a.b", ["a.b"], ["axb"]),
+        ("{a", ["{a"], []),
+        ("汉*", ["汉字"], ["字"]),
+    ],
+)
+def test_globs(glob: str, yes: list[str], no: list[str]) -> None:
+    """Globs mean what people expect: stars stay in a folder, double stars cross them, names match at any depth."""
+    test = compile_glob(glob)
+    assert all(test.fullmatch(name.encode()) for name in yes)
+    assert not any(test.fullmatch(name.encode()) for name in no)
+    assert compile_include("*.a !b.a")(b"x/c.a") and not compile_include("*.a !b.a")(b"x/b.a")
