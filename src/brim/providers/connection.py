@@ -5,7 +5,6 @@ A loopback server is never asked through a proxy. `~/.netrc` is not read: a key 
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import msgspec
 from brim.errors import ConfigError
 
 if TYPE_CHECKING:
+    import asyncio
     import ssl
 
     import aiohttp
@@ -95,6 +95,8 @@ class Connection:
 
     def session(self) -> aiohttp.ClientSession:
         """The pool; a new one where the event loop has changed."""
+        import asyncio
+
         import aiohttp
 
         loop = asyncio.get_running_loop()

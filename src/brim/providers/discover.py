@@ -5,7 +5,6 @@ The probes go to 127.0.0.1 only, all at once, and wait a short time: a port that
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
@@ -68,6 +67,8 @@ async def find_loopback_server(
     wanted = loopback_servers(env) if servers is None else list(servers)
     if not wanted:
         return None
+    import asyncio
+
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=seconds)
@@ -93,7 +94,7 @@ async def default_model(env: Mapping[str, str], config: Mapping[str, Any] | None
     found = await find_loopback_server(env)
     if found is not None:
         return found
-    if importlib.util.find_spec("xllamacpp") is not None:
+    if _has_engine():
         return ModelRef(
             provider=LOCAL, model=EMBEDDED, auth="none",
             note="no key and no server on this machine: the embedded 135M model answers. It is for a first look and for "
@@ -105,6 +106,14 @@ async def default_model(env: Mapping[str, str], config: Mapping[str, Any] | None
         hint=f"set a key ({keys} …), start a local server (Ollama, LM Studio or llama.cpp), or install the embedded model "
         "with pipx install 'brim[local]'",
     )
+
+
+def _has_engine() -> bool:
+    """Whether llama.cpp can be imported, without importing it."""
+    try:
+        return importlib.util.find_spec("xllamacpp") is not None
+    except ValueError:  # the module was blocked in sys.modules
+        return False
 
 
 async def _probe(session: aiohttp.ClientSession, server: LoopbackServer, env: Mapping[str, str]) -> ModelRef | None:

@@ -12,7 +12,6 @@ from brim.errors import AuthError, InvalidRequest, ProviderError, ProviderUnavai
 from brim.providers.assemble import Incomplete, Unreadable
 from brim.providers.connection import Connection, is_loopback
 from brim.providers.error_body import mask, read_error, shorten
-from brim.providers.errors import classify_error
 
 if TYPE_CHECKING:
     import aiohttp
@@ -41,6 +40,8 @@ class Failures:
     def classified(
         self, status: int | None, body: object, headers: Mapping[str, str] | None, model: str | None
     ) -> ProviderError:
+        from brim.providers.errors import classify_error
+
         error = classify_error(status, body, headers, provider=self.name, model=model, secrets=self.secrets)
         if isinstance(error, AuthError):
             where = f" in {' or '.join(self.key_env)}" if self.key_env else ""

@@ -7,7 +7,6 @@ body only as its API demands, and keeps the key out of every message.
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import os
@@ -294,6 +293,8 @@ def _betas(body: Mapping[str, Any]) -> list[str]:
 async def _chunks(response: aiohttp.ClientResponse, assembler: Assembler) -> AsyncGenerator[bytes, None]:
     """The body as it comes, until it ends or the answer does: some servers keep the connection open after the end
     mark, and some break it; neither makes a complete answer incomplete."""
+    import asyncio
+
     import aiohttp
 
     try:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from brim.testing.dialogue import Reply, Call, stream_of, whole_answer
+from brim.testing.dialogue import Call, Reply, stream_of, whole_answer
 
 if TYPE_CHECKING:
     from aiohttp import web
