@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from brim.context.memo import ByText
 from brim.conversation import Message
 
 _EXIT = re.compile(
@@ -25,12 +26,18 @@ def is_failed(message: Message) -> bool:
     result = message.result
     if result.is_error is not None:
         return result.is_error
-    text = result.text
+    return _reads_as_failed(result.text)
+
+
+def _judge(text: str) -> bool:
     edge = _edges(text)
     codes = [int(a or b) for a, b in _EXIT.findall(edge)]
     if codes:
         return any(code != 0 for code in codes)
     return _WORDS.search(edge) is not None
+
+
+_reads_as_failed = ByText(_judge)
 
 
 def _edges(text: str) -> str:

@@ -67,12 +67,13 @@ class Planner:
         failures, refused = plan.summary_failures, plan.summary_refused
         if force or draft.used > min(trigger(draft.mode, settings), 1.0) * draft.budget:
             started = f"{'asked for' if force else 'pressure'}: {draft.used:,} of {draft.budget:,} tokens"
-            draft.reach = self._reach()
             goal = int(settings.compact_target * draft.budget)
             if table.epoch:
+                draft.reach = self._reach(goal)
                 failures, refused = self._run(table.epoch, goal, failures, refused)
             if draft.used > draft.budget:
                 goal = int(settings.rescue_target * draft.budget)
+                draft.reach = self._reach(draft.budget)
                 failures, refused = self._run(table.rescue, goal, failures, refused)
         elif table.weighs and settings.price_weighing and self.weigher is not None:
             started = self._weigh(plan)
@@ -206,17 +207,16 @@ class Planner:
         plan = Plan(self.draft.mode, "", fates=self.draft.fates(), summary=self.summary)
         return render(self.draft.history, plan, recall=self.draft.recall)
 
-    def _reach(self) -> int:
-        """The first message that can still be in the view once every result is a stub: what stands before it must go under
-        any plan, so no pass on single messages needs to look at it."""
+    def _reach(self, room: int) -> int:
+        """The first message that can still be in a view of `room` tokens once every result is a stub. What stands before it
+        will go under any plan, so that no pass on single messages needs to look at it. Short histories are read whole."""
         draft = self.draft
-        messages, room = draft.history.messages, draft.budget
         if draft.total <= 4 * draft.budget:
             return 0
-        index = len(messages)
+        messages, tokens, index = draft.history.messages, draft.tokens, len(draft.rank)
         while index > 0 and room > 0:
             index -= 1
-            room -= min(draft.tokens[index], STUB_LEAST) if messages[index].role == "tool" else draft.tokens[index]
+            room -= min(tokens[index], STUB_LEAST) if messages[index].role == "tool" else tokens[index]
         return draft.history.step_of(index) if index else 0
 
 

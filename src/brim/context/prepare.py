@@ -21,7 +21,7 @@ from brim.context.offer import RECALL_NAMES, offer_recall
 from brim.context.plan import Plan, plan_from, plan_to_dict
 from brim.context.planning import Planner, check_fit
 from brim.context.rebase import rebase
-from brim.context.relevance import Terms
+from brim.context.relevance import Terms, make_terms
 from brim.context.render import render
 from brim.context.weighing import Weigher
 from brim.conversation import Message
@@ -119,7 +119,7 @@ class ContextManager:
 
     def __init__(self, settings: Settings | Mapping[str, Any] | None = None) -> None:
         self.settings = load_settings(settings)
-        self.terms = Terms()
+        self.terms = make_terms()
 
     def prepare(
         self,

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from brim.context.memo import ByText
 from brim.conversation import Message
 
 _WORD = re.compile(r"[A-Za-z_][\w./-]*\w|\d{2,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
@@ -99,25 +100,9 @@ _STOP = frozenset(
     ]
 )
 _K, _B = 1.2, 0.75  # the usual BM25 constants (Robertson and Zaragoza, 2009)
+_MOST_TERMS = 20
 _READ_CHARS = 20_000
 """Of a longer text, both halves of this much are read: what a message is about stands at its ends."""
-
-
-class Terms:
-    """Term counts of texts, cached by text; the cache is dropped whole when it has seen `most` characters."""
-
-    def __init__(self, most: int = 32_000_000) -> None:
-        self._known: dict[str, dict[str, int]] = {}
-        self._size, self._most = 0, most
-
-    def of(self, text: str) -> dict[str, int]:
-        found = self._known.get(text)
-        if found is None:
-            self._size += len(text)
-            if self._size > self._most:
-                self._known, self._size = {}, len(text)
-            found = self._known[text] = dict(Counter(terms_of(text)))
-        return found
 
 
 def terms_of(text: str) -> list[str]:
@@ -139,24 +124,40 @@ def terms_of(text: str) -> list[str]:
     return terms
 
 
+Counts = tuple[dict[str, int], int]
+"""How often each term stands in a text, and how many terms it has."""
+Terms = ByText[Counts]
+
+
+def make_terms() -> Terms:
+    """A cache of term counts; one for a process is enough."""
+    return ByText(_counts)
+
+
+def _counts(text: str) -> Counts:
+    counts = dict(Counter(terms_of(text)))
+    return counts, sum(counts.values())
+
+
 def score(question: str, messages: Sequence[Message], terms: Terms) -> list[float]:
-    """One score for each message, 0 where it shares nothing with the question."""
-    asked = dict.fromkeys(terms_of(question))
+    """One score for each message, 0 where it shares nothing with the question. Of a long question the names of files and
+    symbols and its first words count, `_MOST_TERMS` in all."""
+    asked = sorted(dict.fromkeys(terms_of(question)), key=lambda term: not _is_name(term))[:_MOST_TERMS]
     if not asked or not messages:
         return [0.0] * len(messages)
-    counts = [terms.of(_text(message)) for message in messages]
-    lengths = [sum(count.values()) if len(count) < 500 else 2 * len(count) for count in counts]
-    mean = sum(lengths) / len(lengths) or 1.0
+    counts = [terms(_text(message)) for message in messages]
+    mean = sum(length for _, length in counts) / len(counts) or 1.0
     scores = [0.0] * len(messages)
     for term in asked:
-        holders = [index for index, count in enumerate(counts) if term in count]
+        holders = [index for index, (count, _) in enumerate(counts) if term in count]
         if not holders:
             continue
         rarity = math.log(1 + (len(messages) - len(holders) + 0.5) / (len(holders) + 0.5))
         weight = rarity * (2.0 if _is_name(term) else 1.0)
         for index in holders:
-            often = counts[index][term]
-            scores[index] += weight * often * (_K + 1) / (often + _K * (1 - _B + _B * lengths[index] / mean))
+            count, length = counts[index]
+            often = count[term]
+            scores[index] += weight * often * (_K + 1) / (often + _K * (1 - _B + _B * length / mean))
     return scores
 
 
