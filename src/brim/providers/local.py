@@ -10,17 +10,29 @@ end with the process, however that ends; there is no child process to be left be
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
+import threading
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brim.errors import ConfigError, ModelMissing
-from brim.providers.models import model_path
+from brim.providers.events import Done, Event
+from brim.providers.models import PUBLISHED, model_path
+
+if TYPE_CHECKING:
+    from brim.providers.prompted_provider import PromptedProvider
+    from brim.providers.wire import WireProvider
+    from brim.tokens.llama import LlamaCounter
 
 DEFAULT_WINDOW = 8_192
 """Tokens: what SmolLM2 was trained with (`n_ctx_train` in its file), and what a small machine can hold of others."""
+SMALL_BYTES = 700_000_000
+"""Model files below this get the small form of the prompted protocol: about 0.5 to 1 billion parameters at 4 to 8 bits."""
 
 
 class LlamaServer:
@@ -51,7 +63,7 @@ class LlamaServer:
         self.path = path
         self.window = window
         self.api_key = secrets.token_urlsafe(24) if api_key is None else api_key
-        params = _params(xllamacpp, path, window, threads or _cores(), port, self.api_key, quiet)
+        params = _params(xllamacpp, path, window, threads or threads_to_use(), port, self.api_key, quiet)
         try:
             self._server: Any = xllamacpp.Server(params)
         except RuntimeError as error:
@@ -95,10 +107,98 @@ def _params(xllamacpp: Any, path: Path, window: int, threads: int, port: int, ap
     return params
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+def threads_to_use() -> int:
+    """`BRIM_LOCAL_THREADS`, else the cores that are free now, at least one.
+
+    llama.cpp's threads wait for each other at every layer: where they must share cores with other work, fewer are
+    faster (on two busy cores one thread read 109 tokens a second, two read 74).
+    """
+    given = os.environ.get("BRIM_LOCAL_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        busy = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        busy = 0.0
+    return max(1, min(cores, round(cores - busy)))
+
+
+class LocalProvider:
+    """The embedded model as a `Provider` of the openai.chat format, without tools: see `open_local` for those.
+
+    The model is loaded at the first request. Errors of llama.cpp come out as those of any server do: a prompt longer
+    than the window is a ProviderOverflow with both figures.
+    """
+
+    api = "openai.chat"
+
+    def __init__(self, model: str = "smollm2", *, window: int = DEFAULT_WINDOW, threads: int | None = None) -> None:
+        self.name = "local"
+        self.model = model
+        self.path = model_path(model)
+        self.window = window
+        self.is_small = self.path.stat().st_size < SMALL_BYTES
+        self.note = PUBLISHED[model].about if model in PUBLISHED else None
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._running: LlamaServer | None = None
+        self._wire: WireProvider | None = None
+
+    def server(self) -> LlamaServer:
+        """The running server; starts it on the first call."""
+        with self._lock:
+            if self._running is None:
+                self._running = LlamaServer(self.path, window=self.window, threads=self._threads)
+            return self._running
+
+    async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[Event, None]:
+        """Send a chat body and yield events. Greedy unless it names a temperature. Closing the generator stops it."""
+        wire = await self._wire_client()
+        async with aclosing(wire.stream(self._body(body))) as events:
+            async for event in events:
+                yield event
+
+    async def complete(self, body: Mapping[str, Any]) -> Done:
+        """Send a chat body without streaming."""
+        wire = await self._wire_client()
+        return await wire.complete(self._body(body))
+
+    async def close(self) -> None:
+        """Close the connection and stop the model."""
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            await wire.close()
+        with self._lock:
+            running, self._running = self._running, None
+        if running is not None:
+            await asyncio.to_thread(running.close)
+
+    def counter(self) -> LlamaCounter:
+        """An exact counter of this model: its own tokenizer and chat template."""
+        from brim.providers.llama_client import llama_counter
+
+        server = self.server()
+        return llama_counter(f"local/{self.model}", server.base_url, server.api_key)
+
+    async def _wire_client(self) -> WireProvider:
+        if self._wire is None:
+            from brim.providers.wire import WireProvider
+
+            server = await asyncio.to_thread(self.server)
+            self._wire = WireProvider(self.name, self.api, f"{server.base_url}/v1", server.api_key)
+        return self._wire
+
+    def _body(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {"temperature": 0, **body, "model": self.model}
+
+
+def open_local(model: str = "smollm2", *, window: int = DEFAULT_WINDOW, threads: int | None = None) -> PromptedProvider:
+    """The embedded model with tools, by the prompted protocol. Raises ModelMissing where the model is not here."""
+    from brim.providers.prompted_provider import PromptedProvider
+
+    inner = LocalProvider(model, window=window, threads=threads)
+    return PromptedProvider(inner, small=inner.is_small)
 
 
 def serve(model: str, port: int, *, window: int = DEFAULT_WINDOW, api_key: str = "") -> None:
@@ -109,10 +209,14 @@ def serve(model: str, port: int, *, window: int = DEFAULT_WINDOW, api_key: str =
     import signal
     import sys
 
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
     with LlamaServer(model_path(model), window=window, port=port, api_key=api_key) as server:
         sys.stdout.write(f"{server.base_url}\n")
         sys.stdout.flush()
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        while not stopped.wait(1):  # with a limit: Windows cannot interrupt a wait without one
+            pass
 
 
 def main(arguments: list[str] | None = None) -> None:
