@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -56,24 +57,49 @@ def piece(
     "pieces",
     [
         # as OpenAI sends them: the id and name once, the arguments in pieces
-        [piece("", index=0, id="a", name="grep"), piece('{"p": ', index=0), piece("1}", index=0),
-         piece("", index=1, id="b", name="read"), piece('{"q": 2}', index=1)],
+        [
+            piece("", index=0, id="a", name="grep"),
+            piece('{"p": ', index=0),
+            piece("1}", index=0),
+            piece("", index=1, id="b", name="read"),
+            piece('{"q": 2}', index=1),
+        ],
         # interleaved
-        [piece("", index=0, id="a", name="grep"), piece("", index=1, id="b", name="read"), piece('{"p": ', index=0),
-         piece('{"q": ', index=1), piece("1}", index=0), piece("2}", index=1)],
+        [
+            piece("", index=0, id="a", name="grep"),
+            piece("", index=1, id="b", name="read"),
+            piece('{"p": ', index=0),
+            piece('{"q": ', index=1),
+            piece("1}", index=0),
+            piece("2}", index=1),
+        ],
         # whole calls, no index
         [piece('{"p": 1}', id="a", name="grep"), piece('{"q": 2}', id="b", name="read")],
         # no index, the id only at first
-        [piece("", id="a", name="grep"), piece('{"p": '), piece("1}"), piece("", id="b", name="read"), piece('{"q": 2}')],
+        [
+            piece("", id="a", name="grep"),
+            piece('{"p": '),
+            piece("1}"),
+            piece("", id="b", name="read"),
+            piece('{"q": 2}'),
+        ],
         # every piece repeats id and name
-        [piece('{"p": ', index=0, id="a", name="grep"), piece("1}", index=0, id="a", name="grep"),
-         piece('{"q": ', index=1, id="b", name="read"), piece("2}", index=1, id="b", name="read")],
+        [
+            piece('{"p": ', index=0, id="a", name="grep"),
+            piece("1}", index=0, id="a", name="grep"),
+            piece('{"q": ', index=1, id="b", name="read"),
+            piece("2}", index=1, id="b", name="read"),
+        ],
         # every parallel call has the index 0
         [piece('{"p": 1}', index=0, id="a", name="grep"), piece('{"q": 2}', index=0, id="b", name="read")],
         # an end piece without arguments
-        [piece('{"p": 1}', index=0, id="a", name="grep"), piece("", index=0, id="a", name="grep"), piece('{"q": 2}', index=1, id="b", name="read")],
+        [
+            piece('{"p": 1}', index=0, id="a", name="grep"),
+            piece("", index=0, id="a", name="grep"),
+            piece('{"q": 2}', index=1, id="b", name="read"),
+        ],
     ],
-)  # fmt: skip
+)
 def test_tool_calls_in_all_the_ways_servers_stream_them(pieces: list[dict[str, Any]]) -> None:
     """Two parallel calls arrive whole, whether index, id or name are missing, repeated or interleaved, in one chunk or many."""
     expected = [("a", "grep", '{"p": 1}'), ("b", "read", '{"q": 2}')]
@@ -229,10 +255,13 @@ def test_end_of_a_chat_stream() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        {"error": {"message": "boom", "code": 500}}, {"type": "error", "error": {"type": "overloaded_error", "message": "boom"}},
-        {"error": "boom"}, {"object": "error", "message": "boom"}, [{"error": {"message": "boom"}}],
+        {"error": {"message": "boom", "code": 500}},
+        {"type": "error", "error": {"type": "overloaded_error", "message": "boom"}},
+        {"error": "boom"},
+        {"object": "error", "message": "boom"},
+        [{"error": {"message": "boom"}}],
     ],
-)  # fmt: skip
+)
 def test_errors_inside_a_stream(api: str, value: Any) -> None:
     """An error object inside a stream is one in every API, in every form."""
     with pytest.raises(UpstreamError) as caught:
@@ -263,7 +292,7 @@ def test_unreadable_data() -> None:
 
 
 def test_anthropic_blocks_of_all_kinds() -> None:
-    """Thinking with its signature, redacted thinking, citations, server tools and unknown blocks and deltas come out as they came."""
+    """Thinking, redacted thinking, citations, server tools and unknown blocks and deltas come out as they came."""
     server = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
     found = {
         "type": "web_search_tool_result",
@@ -315,15 +344,18 @@ def test_anthropic_blocks_of_all_kinds() -> None:
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 33}},
         {"type": "message_stop"},
     )
-    assert done.message == {"role": "assistant", "content": [
-        {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
-        {"type": "redacted_thinking", "data": "xyz"},
-        {**server, "input": {"query": "q"}},
-        found,
-        {"type": "text", "text": "see", "citations": [{"cited_text": "t"}]},
-        {"type": "hologram", "shape": "cube"},
-        {"type": "tool_use", "id": "t1", "name": "read", "input": {}},
-    ]}  # fmt: skip
+    assert done.message == {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "xyz"},
+            {**server, "input": {"query": "q"}},
+            found,
+            {"type": "text", "text": "see", "citations": [{"cited_text": "t"}]},
+            {"type": "hologram", "shape": "cube"},
+            {"type": "tool_use", "id": "t1", "name": "read", "input": {}},
+        ],
+    }
     assert events == [ThinkingDelta("hm"), TextDelta("see"), ToolCallDelta(0, "t1", "read", "")]
     assert done.usage == Usage(95, 90, 0, 33)
     assert (done.finish_reason, done.ended, done.response_id) == ("tool_use", "tool_calls", "m1")
@@ -339,10 +371,29 @@ def test_anthropic_delta_without_its_start() -> None:
         assembler.end()
 
 
-RESPONSE = {"id": "r1", "object": "response", "model": "m", "status": "completed", "usage": {"input_tokens": 8, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}},
-            "output": [{"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "enc"},
-                       {"type": "message", "id": "ms", "role": "assistant", "content": [{"type": "output_text", "text": "hi", "annotations": []}]},
-                       {"type": "function_call", "id": "fc", "call_id": "c1", "name": "f", "arguments": "{}"}, {"type": "new_item", "x": 1}]}  # fmt: skip
+RESPONSE = {
+    "id": "r1",
+    "object": "response",
+    "model": "m",
+    "status": "completed",
+    "usage": {"input_tokens": 8, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}},
+    "output": [
+        {
+            "type": "reasoning",
+            "id": "rs",
+            "summary": [{"type": "summary_text", "text": "hm"}],
+            "encrypted_content": "enc",
+        },
+        {
+            "type": "message",
+            "id": "ms",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "hi", "annotations": []}],
+        },
+        {"type": "function_call", "id": "fc", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "new_item", "x": 1},
+    ],
+}
 
 
 def test_responses_items_are_those_of_the_end() -> None:
@@ -410,9 +461,7 @@ def test_text_is_joined_whatever_the_pieces(text: str, cuts: list[int]) -> None:
     """The pieces of a text make the text, also where JSON escapes cut a surrogate pair in two."""
     utf16 = text.encode("utf-16-le", "surrogatepass")
     places = sorted({min(2 * cut, len(utf16)) for cut in cuts} | {0, len(utf16)})
-    pieces = [
-        utf16[start:end].decode("utf-16-le", "surrogatepass") for start, end in zip(places, places[1:], strict=False)
-    ]
+    pieces = [utf16[start:end].decode("utf-16-le", "surrogatepass") for start, end in itertools.pairwise(places)]
     events, done = chat(*({"content": part} for part in pieces))
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == text
     assert isinstance(done.message, dict)
@@ -421,6 +470,17 @@ def test_text_is_joined_whatever_the_pieces(text: str, cuts: list[int]) -> None:
 
 def test_finish_reasons() -> None:
     """Each API's words mean the same few things; a word nobody knows is "other"."""
-    words = {"stop": "complete", "end_turn": "complete", "STOP": "complete", "tool_use": "tool_calls", "length": "output_limit", "MAX_TOKENS": "output_limit",
-             "content_filter": "refused", "model_context_window_exceeded": "overflow", "context_overflow": "overflow", "": "complete", "quantum": "other"}  # fmt: skip
+    words = {
+        "stop": "complete",
+        "end_turn": "complete",
+        "STOP": "complete",
+        "tool_use": "tool_calls",
+        "length": "output_limit",
+        "MAX_TOKENS": "output_limit",
+        "content_filter": "refused",
+        "model_context_window_exceeded": "overflow",
+        "context_overflow": "overflow",
+        "": "complete",
+        "quantum": "other",
+    }
     assert {word: ended_of(word) for word in words} == words

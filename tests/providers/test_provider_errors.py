@@ -58,9 +58,14 @@ def test_form_of_the_body_does_not_matter(case: dict[str, Any]) -> None:
         pytest.skip("text as it stands")
     text = json.dumps(case["body"])
     forms: list[object] = [
-        text, text.encode(), "\ufeff" + text, {"error": {"message": "Provider returned error", "metadata": {"raw": text}}},
-        {"message": text, "type": "error"}, f"data: {text}\n\n", f"event: error\r\ndata: {text}\r\n\r\n".encode(),
-    ]  # fmt: skip
+        text,
+        text.encode(),
+        "\ufeff" + text,
+        {"error": {"message": "Provider returned error", "metadata": {"raw": text}}},
+        {"message": text, "type": "error"},
+        f"data: {text}\n\n",
+        f"event: error\r\ndata: {text}\r\n\r\n".encode(),
+    ]
     for form in forms:
         _check(case, classify_error(case["status"], form))
 
@@ -83,8 +88,14 @@ def test_rate_limit_words_come_first(body: str, status: int) -> None:
 
 def test_allowance_of_a_minute_teaches_no_window() -> None:
     """One request over the allowance of a minute is not retried, names both figures, and says what to make smaller."""
-    body = {"error": {"message": "Request too large for model `llama-3.1-8b-instant` in organization `org_x` service tier `on_demand` on tokens per "
-            "minute (TPM): Limit 6000, Requested 9876, please reduce your message size and try again.", "type": "tokens", "code": "rate_limit_exceeded"}}  # fmt: skip
+    body = {
+        "error": {
+            "message": "Request too large for model `llama-3.1-8b-instant` in organization `org_x` service "
+            "tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 9876, please reduce your message size and try again.",
+            "type": "tokens",
+            "code": "rate_limit_exceeded",
+        }
+    }
     error = classify_error(413, body, provider="groq")
     assert isinstance(error, RequestOverRateLimit)
     assert (error.limit, error.requested, error.retryable) == (6000, 9876, False)
@@ -109,10 +120,19 @@ def test_new_wordings_are_overflow(body: str, window: int | None, requested: int
     assert (error.window, error.requested, error.retryable) == (window, requested, False)
 
 
-_LIMIT_FIRST = ("maximum context length is {w} tokens, but the prompt has {r} tokens", "the limit is {w} tokens; current length is {r}",
-                "context window of {w} tokens exceeded: {r} tokens requested", "max_model_len={w} is less than the prompt length {r}")  # fmt: skip
-_REQUEST_FIRST = ("prompt of {r} tokens exceeds the context window of {w}", "prompt is too long: {r} > {w}", "input ({r} tokens) is longer than the context size ({w} tokens)",
-                  "You sent {r} tokens, which is over the limit of {w} tokens", "{r} tokens in your messages exceed the {w} token context limit")  # fmt: skip
+_LIMIT_FIRST = (
+    "maximum context length is {w} tokens, but the prompt has {r} tokens",
+    "the limit is {w} tokens; current length is {r}",
+    "context window of {w} tokens exceeded: {r} tokens requested",
+    "max_model_len={w} is less than the prompt length {r}",
+)
+_REQUEST_FIRST = (
+    "prompt of {r} tokens exceeds the context window of {w}",
+    "prompt is too long: {r} > {w}",
+    "input ({r} tokens) is longer than the context size ({w} tokens)",
+    "You sent {r} tokens, which is over the limit of {w} tokens",
+    "{r} tokens in your messages exceed the {w} token context limit",
+)
 
 
 @given(
@@ -204,7 +224,8 @@ def test_message_tells_and_hides() -> None:
     """The provider's own words are shown; the key is not, nor anything that looks like one."""
     body = {
         "error": {
-            "message": "Incorrect API key provided: sk-proj-abcdefgh12345678. Authorization: Bearer tok_verysecret99 for org-1234"
+            "message": "Incorrect API key provided: sk-proj-abcdefgh12345678. Authorization: Bearer tok_verysecret99 "
+            "for org-1234"
         }
     }
     error = classify_error(401, body, provider="openai", model="gpt-5", secrets=["myownsecretvalue"])
@@ -222,10 +243,16 @@ def test_message_tells_and_hides() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "sk-ant-api03-AbCdEfGhIjKlMnOp", "AIzaSyA1234567890abcdefgh", "gsk_abcdefghijklmnop", "hf_abcdefghijklmnopqr",
-        "Authorization: Bearer abcdef123456789", "http://user:hunter2secret@proxy:8080", "https://x/?key=abcdef1234567", "eyJhbGciOiJI.eyJzdWIiOiIx.sig-part",
+        "sk-ant-api03-AbCdEfGhIjKlMnOp",
+        "AIzaSyA1234567890abcdefgh",
+        "gsk_abcdefghijklmnop",
+        "hf_abcdefghijklmnopqr",
+        "Authorization: Bearer abcdef123456789",
+        "http://user:hunter2secret@proxy:8080",
+        "https://x/?key=abcdef1234567",
+        "eyJhbGciOiJI.eyJzdWIiOiIx.sig-part",
     ],
-)  # fmt: skip
+)
 def test_keys_are_masked(text: str) -> None:
     """Whatever has the form of a key is masked beyond its first four characters."""
     masked = mask(f"error at {text} end")
@@ -281,7 +308,7 @@ def test_cut_conversation_names_num_ctx() -> None:
 def test_overflow_that_is_no_error(
     finish: str | None, usage: dict[str, int] | None, content: str, window: int | None, kind: str
 ) -> None:
-    """A finish reason, an answer of nothing and an input over the window are overflows; an output limit and unknown words are not."""
+    """A finish reason, an answer of nothing and too much input are overflows; an output limit and unknown words are not."""
     ending = classify_response(finish, usage, content, window)
     assert ending.kind == kind
     assert (ending.overflow is not None) == (kind == "overflow")

@@ -36,18 +36,36 @@ def test_every_preset_opens(name: str) -> None:
         ("openai/gpt-5", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "openai", "gpt-5", "http://127.0.0.1:9/v1"),
         ("gpt-5", {}, "openai", "gpt-5", "https://api.openai.com/v1"),
         ("o3-mini", {}, "openai", "o3-mini", "https://api.openai.com/v1"),
-        ("claude-sonnet-4-5", {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}, "anthropic", "claude-sonnet-4-5", "http://127.0.0.1:9"),
+        (
+            "claude-sonnet-4-5",
+            {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"},
+            "anthropic",
+            "claude-sonnet-4-5",
+            "http://127.0.0.1:9",
+        ),
         ("deepseek-chat", {}, "deepseek", "deepseek-chat", "https://api.deepseek.com"),
         ("qwen-plus", {}, "dashscope", "qwen-plus", "https://dashscope.aliyuncs.com/compatible-mode/v1"),
         ("openrouter/anthropic/claude-x", {}, "openrouter", "anthropic/claude-x", "https://openrouter.ai/api/v1"),
-        ("Qwen/Qwen3-8B", {"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"}, "openai", "Qwen/Qwen3-8B", "http://127.0.0.1:8000/v1"),
+        (
+            "Qwen/Qwen3-8B",
+            {"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"},
+            "openai",
+            "Qwen/Qwen3-8B",
+            "http://127.0.0.1:8000/v1",
+        ),
         ("anything", {"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"}, "openai", "anything", "http://127.0.0.1:8000/v1"),
         ("ollama/llama3:8b", {"OLLAMA_HOST": "192.168.1.5"}, "ollama", "llama3:8b", "http://192.168.1.5:11434/v1"),
-        ("azure/dep", {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/"}, "azure", "dep", "https://r.openai.azure.com/openai/v1"),
+        (
+            "azure/dep",
+            {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/"},
+            "azure",
+            "dep",
+            "https://r.openai.azure.com/openai/v1",
+        ),
         ("local/smollm2", {}, "local", "smollm2", ""),
         ("local//tmp/m.gguf", {}, "local", "/tmp/m.gguf", ""),
     ],
-)  # fmt: skip
+)
 def test_names_and_variables(name: str, env: dict[str, str], provider: str, model: str, base: str) -> None:
     """Full and bare names, names with slashes, and the vendors' own variables for base URLs."""
     ref = resolve_model(name, env)
@@ -67,14 +85,19 @@ def test_names_nobody_knows(name: str) -> None:
 CONFIG: dict[str, Any] = {
     "providers": {
         "work": {
-            "base_url": "https://llm.work/${TEAM}/v1", "key_env": "WORK_KEY", "headers": {"X-Team": "${TEAM}"}, "dialect": "mistral",
-            "models": {"big": {"window": 64_000}, "small": {}}, "window": 32_000, "default_model": "big",
+            "base_url": "https://llm.work/${TEAM}/v1",
+            "key_env": "WORK_KEY",
+            "headers": {"X-Team": "${TEAM}"},
+            "dialect": "mistral",
+            "models": {"big": {"window": 64_000}, "small": {}},
+            "window": 32_000,
+            "default_model": "big",
         },
         "claudish": {"base_url": "http://127.0.0.1:7/anthropic", "api": "anthropic.messages", "models": ["c1"]},
         "openai": {"base_url": "http://127.0.0.1:8/v1"},
         "fast": {"preset": "groq", "key": "gsk-inline-key"},
     }
-}  # fmt: skip
+}
 
 
 def test_own_providers() -> None:
@@ -110,10 +133,14 @@ def test_providers_table_alone() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"base_url": 3}, "base_url"), ({"base_ulr": "http://x"}, "base_ulr"), ({}, "no base_url"), ({"base_url": "http://x", "api": "soap"}, "api"),
-        ({"base_url": "http://x", "auth": "magic"}, "auth"), ({"preset": "nope"}, "preset"),
+        ({"base_url": 3}, "base_url"),
+        ({"base_ulr": "http://x"}, "base_ulr"),
+        ({}, "no base_url"),
+        ({"base_url": "http://x", "api": "soap"}, "api"),
+        ({"base_url": "http://x", "auth": "magic"}, "auth"),
+        ({"preset": "nope"}, "preset"),
     ],
-)  # fmt: skip
+)
 def test_bad_providers_are_named(values: dict[str, Any], words: str) -> None:
     """A provider that cannot be used is a config error naming provider, field and what is allowed."""
     with pytest.raises(ConfigError, match="mine") as caught:
@@ -158,10 +185,14 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("host", "url"),
     [
-        ("127.0.0.1", "http://127.0.0.1:11434/v1"), ("0.0.0.0:11500", "http://127.0.0.1:11500/v1"), (":11500", "http://127.0.0.1:11500/v1"),
-        ("https://ollama.example", "https://ollama.example:443/v1"), ("http://h:1/", "http://h:1/v1"), ("http://h:1/v1", "http://h:1/v1"),
+        ("127.0.0.1", "http://127.0.0.1:11434/v1"),
+        ("0.0.0.0:11500", "http://127.0.0.1:11500/v1"),
+        (":11500", "http://127.0.0.1:11500/v1"),
+        ("https://ollama.example", "https://ollama.example:443/v1"),
+        ("http://h:1/", "http://h:1/v1"),
+        ("http://h:1/v1", "http://h:1/v1"),
     ],
-)  # fmt: skip
+)
 def test_ollama_host(host: str, url: str) -> None:
     """OLLAMA_HOST is read as Ollama reads it: without scheme, without port, or as the address the server binds."""
     assert ollama_url(host) == url

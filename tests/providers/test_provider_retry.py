@@ -53,10 +53,17 @@ def ask(
 @pytest.mark.parametrize(
     "failing",
     [
-        fault(500), fault(503, {"error": {"message": "Loading model"}}), fault(529), fault(429, retry_after=7), fault(502, "<html><title>Bad</title></html>"),
-        stream_error("Overloaded"), empty_stream(), broken_stream("", how="close"), broken_stream("", how="reset"),
+        fault(500),
+        fault(503, {"error": {"message": "Loading model"}}),
+        fault(529),
+        fault(429, retry_after=7),
+        fault(502, "<html><title>Bad</title></html>"),
+        stream_error("Overloaded"),
+        empty_stream(),
+        broken_stream("", how="close"),
+        broken_stream("", how="reset"),
     ],
-)  # fmt: skip
+)
 def test_passing_failures_are_asked_again(failing: Any, stream: bool) -> None:
     """What may pass is asked again and recovers; each wait is reported before it, with the provider's own figure."""
     with ScriptedProvider([failing, failing, reply("at last")]) as upstream:
@@ -98,7 +105,7 @@ def test_passing_failures_are_asked_again(failing: Any, stream: bool) -> None:
     ],
 )
 def test_what_is_never_asked_again(failing: Any, kind: type[ProviderError]) -> None:
-    """A 400, a wrong key, no credit, a request over the allowance, an hour's wait, and anything after the first text are sent once."""
+    """A 400, a wrong key, no credit, an hour's wait, and anything after the first text are sent once."""
     with ScriptedProvider([failing], repeat_last=True) as upstream, pytest.raises(kind):
         ask(upstream)
     assert len(upstream.requests) == 1

@@ -216,27 +216,45 @@ def test_error_in_a_stream_keeps_what_came(api: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "kind", "words"),
     [
-        (raw('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'), ProviderUnavailable, "Overloaded"),
-        (raw('data: {"error":{"message":"This model\'s maximum context length is 8192 tokens. However, you requested 9000 tokens","code":400}}\n\ndata: [DONE]\n\n'),
-         ProviderOverflow, "you requested 9000 tokens"),
+        (
+            raw('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'),
+            ProviderUnavailable,
+            "Overloaded",
+        ),
+        (
+            raw(
+                'data: {"error":{"message":"This model\'s maximum context length is 8192 tokens. However, you requested '
+                '9000 tokens","code":400}}\n\ndata: [DONE]\n\n'
+            ),
+            ProviderOverflow,
+            "you requested 9000 tokens",
+        ),
         (empty_stream(), StreamBroken, "stream ended without any event"),
         (raw("data: [DONE]\n\n"), StreamBroken, "stream ended without any event"),
         (raw(": keep-alive\n\n"), StreamBroken, "stream ended without any event"),
         (raw("upstream connect error or disconnect"), ProviderUnavailable, "upstream connect error"),
         (raw("just words"), StreamBroken, "just words"),
         (raw("data: <oops>\n\n"), StreamBroken, "<oops>"),
-        (raw('{"error": {"message": "Provider returned error", "code": 429}}', content_type="application/json"), RateLimited, "429"),
+        (
+            raw('{"error": {"message": "Provider returned error", "code": 429}}', content_type="application/json"),
+            RateLimited,
+            "429",
+        ),
         (raw('{"hello": 1}', content_type="application/json"), StreamBroken, "hello"),
         (raw('{"choices": [{"mess', content_type="application/json"), StreamBroken, "mess"),
         (html_page("Welcome to nginx", status=200), StreamBroken, "Welcome to nginx"),
         (html_page("502 Bad Gateway"), ProviderUnavailable, "502 Bad Gateway"),
         (fault(404, "404 page not found"), InvalidRequest, "/v1/chat/completions"),
-        (fault(307, "", headers={"Location": "http://127.0.0.1:1/other"}), ProviderError, "redirects to http://127.0.0.1:1/other"),
+        (
+            fault(307, "", headers={"Location": "http://127.0.0.1:1/other"}),
+            ProviderError,
+            "redirects to http://127.0.0.1:1/other",
+        ),
         (fault(500), ProviderUnavailable, "answered 500: scripted fault 500"),
         (fault(429, retry_after=3), RateLimited, "429"),
         (fault(400, "bad thing"), InvalidRequest, "bad thing"),
     ],
-)  # fmt: skip
+)
 def test_each_failure_has_its_words(entry: Any, kind: type[ProviderError], words: str) -> None:
     """Whatever a server sends instead of an answer becomes an error that shows it and names a next step."""
     with ScriptedProvider([entry]) as upstream:
@@ -253,7 +271,7 @@ def test_each_failure_has_its_words(entry: Any, kind: type[ProviderError], words
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("how", ["close", "reset"])
 def test_stream_that_breaks_off(api: str, how: Any) -> None:
-    """A stream that ends or is reset before its answer does is broken: what came is shown and kept, never passed off as whole."""
+    """A stream that ends or is reset before its answer does is broken: what came is kept, never passed off as whole."""
     with ScriptedProvider([broken_stream("Half an ans", how=how)]) as upstream:
         error, said = failure(upstream, api)
     assert type(error) is StreamBroken

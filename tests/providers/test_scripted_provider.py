@@ -61,11 +61,12 @@ def test_async_use_from_one_loop() -> None:
     """`async with` serves clients of the same event loop."""
 
     async def work() -> Done:
-        async with ScriptedProvider([tool_call("grep", {"pattern": "TODO"}, id="c9")]) as upstream:
-            async with WireProvider("t", "anthropic.messages", upstream.url, env={}) as provider:
-                return await provider.complete(
-                    {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
-                )
+        body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+        async with (
+            ScriptedProvider([tool_call("grep", {"pattern": "TODO"}, id="c9")]) as upstream,
+            WireProvider("t", "anthropic.messages", upstream.url, env={}) as provider,
+        ):
+            return await provider.complete(body)
 
     (message,) = parse_message(asyncio.run(work()).message, "anthropic.messages")
     (called,) = message.calls
@@ -112,7 +113,7 @@ def test_silent_cut() -> None:
 
 @pytest.mark.parametrize("api", ["openai.chat", "openai.responses", "anthropic.messages"])
 def test_cached_prefix(api: str) -> None:
-    """A request that extends an earlier one reports that one's tokens as cached; a changed beginning or tool list reports none."""
+    """A request that extends an earlier one reports its tokens as cached; a changed beginning or tool list, none."""
     path, field = {
         "openai.chat": ("chat/completions", "messages"),
         "openai.responses": ("responses", "input"),

@@ -163,8 +163,16 @@ def merge_delta(target: dict[str, Any], delta: Mapping[str, Any], fixed: frozens
             for item in value:
                 same = None
                 if isinstance(item, dict) and isinstance(item.get("index"), int):
-                    same = next((i for i, have in enumerate(items) if isinstance(have, dict)
-                                 and have.get("index") == item["index"] and have.get("type") == item.get("type")), None)  # fmt: skip
+                    same = next(
+                        (
+                            i
+                            for i, have in enumerate(items)
+                            if isinstance(have, dict)
+                            and have.get("index") == item["index"]
+                            and have.get("type") == item.get("type")
+                        ),
+                        None,
+                    )
                 if same is None:
                     items.append(item)
                 else:

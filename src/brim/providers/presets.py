@@ -248,10 +248,9 @@ def providers_with_key(env: Mapping[str, str], config: Mapping[str, Any] | None 
 def open_provider(ref: ModelRef, *, env: Mapping[str, str] | None = None) -> Provider:
     """The provider behind a model, ready to be asked; `close` it when done."""
     if ref.provider == LOCAL:
-        import importlib
+        from brim.providers.local import DEFAULT_WINDOW, open_local
 
-        opened: Provider = importlib.import_module("brim.providers.prompted").open_local(ref)
-        return opened
+        return open_local(ref.model, window=ref.window or DEFAULT_WINDOW)
     from brim.providers.wire import WireProvider
 
     if not ref.base_url:

@@ -44,8 +44,16 @@ def whole_answer(
     finish = _finish(api, answer)
     usage = _usage(api, answer, prompt, cached)
     if api == "anthropic.messages":
-        return {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model,
-                "content": _blocks(answer, number), "stop_reason": finish, "stop_sequence": None, "usage": usage}  # fmt: skip
+        return {
+            "id": f"msg_{number}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": _blocks(answer, number),
+            "stop_reason": finish,
+            "stop_sequence": None,
+            "usage": usage,
+        }
     if api == "openai.responses":
         return _response(model, answer, number, usage, finish)
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
@@ -60,8 +68,14 @@ def whole_answer(
             }
             for place, call in enumerate(answer.calls)
         ]
-    return {"id": f"chatcmpl-{number}", "object": "chat.completion", "created": 0, "model": model,
-            "choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage}  # fmt: skip
+    return {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": usage,
+    }
 
 
 def stream_of(
@@ -82,8 +96,13 @@ def _stream_chat(
     answer: Reply, model: str, prompt: int, cached: int, number: int, with_usage: bool
 ) -> Iterator[tuple[bytes, bool]]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
-        value = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": 0, "model": model,
-                 "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}  # fmt: skip
+        value = {
+            "id": f"chatcmpl-{number}",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": model,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+        }
         return _data(value)
 
     yield chunk({"role": "assistant", "content": ""}), False
@@ -92,26 +111,61 @@ def _stream_chat(
     for piece in _pieces(answer.text, answer.piece):
         yield chunk({"content": piece}), False
     for place, call in enumerate(answer.calls):
-        yield chunk({"tool_calls": [{"index": place, "id": _id(call, number, place), "type": "function",
-                                     "function": {"name": call.name, "arguments": ""}}]}), False  # fmt: skip
+        yield (
+            chunk(
+                {
+                    "tool_calls": [
+                        {
+                            "index": place,
+                            "id": _id(call, number, place),
+                            "type": "function",
+                            "function": {"name": call.name, "arguments": ""},
+                        }
+                    ]
+                }
+            ),
+            False,
+        )
         for piece in _pieces(call.arguments, answer.piece):
             yield chunk({"tool_calls": [{"index": place, "function": {"arguments": piece}}]}), False
     yield chunk({}, _finish("openai.chat", answer)), True
     if with_usage:
-        yield _data({"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": 0, "model": model,
-                     "choices": [], "usage": _usage("openai.chat", answer, prompt, cached)}), True  # fmt: skip
+        yield (
+            _data(
+                {
+                    "id": f"chatcmpl-{number}",
+                    "object": "chat.completion.chunk",
+                    "created": 0,
+                    "model": model,
+                    "choices": [],
+                    "usage": _usage("openai.chat", answer, prompt, cached),
+                }
+            ),
+            True,
+        )
     yield b"data: [DONE]\n\n", True
 
 
 def _stream_anthropic(answer: Reply, model: str, prompt: int, cached: int, number: int) -> Iterator[tuple[bytes, bool]]:
     usage = _usage("anthropic.messages", answer, prompt, cached)
-    start: dict[str, Any] = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": [],
-             "stop_reason": None, "stop_sequence": None, "usage": {**usage, "output_tokens": 1}}  # fmt: skip
+    start: dict[str, Any] = {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {**usage, "output_tokens": 1},
+    }
     yield _named({"type": "message_start", "message": start}), False
     for index, block in enumerate(_blocks(answer, number)):
         kind = block["type"]
-        empty: dict[str, Any] = {"text": {"type": "text", "text": ""}, "thinking": {"type": "thinking", "thinking": "", "signature": ""},
-                                 "tool_use": {**block, "input": {}}}[kind]  # fmt: skip
+        empty: dict[str, Any] = {
+            "text": {"type": "text", "text": ""},
+            "thinking": {"type": "thinking", "thinking": "", "signature": ""},
+            "tool_use": {**block, "input": {}},
+        }[kind]
         yield _named({"type": "content_block_start", "index": index, "content_block": empty}), False
         if kind == "tool_use":
             arguments = next(
@@ -205,14 +259,38 @@ def _response(model: object, answer: Reply, number: int, usage: dict[str, Any], 
             {"type": "reasoning", "id": f"rs_{number}", "summary": [{"type": "summary_text", "text": answer.thinking}]}
         )
     if answer.text or not answer.calls:
-        output.append({"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed",
-                       "content": [{"type": "output_text", "text": answer.text, "annotations": []}]})  # fmt: skip
+        output.append(
+            {
+                "type": "message",
+                "id": f"msg_{number}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": answer.text, "annotations": []}],
+            }
+        )
     for place, call in enumerate(answer.calls):
-        output.append({"type": "function_call", "id": f"fc_{number}_{place}", "call_id": _id(call, number, place),
-                       "name": call.name, "arguments": call.arguments, "status": "completed"})  # fmt: skip
+        output.append(
+            {
+                "type": "function_call",
+                "id": f"fc_{number}_{place}",
+                "call_id": _id(call, number, place),
+                "name": call.name,
+                "arguments": call.arguments,
+                "status": "completed",
+            }
+        )
     complete = finish == "completed"
-    return {"id": f"resp_{number}", "object": "response", "created_at": 0, "model": model, "status": "completed" if complete else "incomplete",
-            "incomplete_details": None if complete else {"reason": finish}, "error": None, "output": output, "usage": usage}  # fmt: skip
+    return {
+        "id": f"resp_{number}",
+        "object": "response",
+        "created_at": 0,
+        "model": model,
+        "status": "completed" if complete else "incomplete",
+        "incomplete_details": None if complete else {"reason": finish},
+        "error": None,
+        "output": output,
+        "usage": usage,
+    }
 
 
 def _blocks(answer: Reply, number: int) -> list[dict[str, Any]]:
@@ -251,11 +329,20 @@ def _usage(api: str, answer: Reply, prompt: int, cached: int) -> dict[str, Any]:
             "output_tokens": output,
         }
     elif api == "openai.responses":
-        usage = {"input_tokens": prompt, "input_tokens_details": {"cached_tokens": cached}, "output_tokens": output,
-                 "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": prompt + output}  # fmt: skip
+        usage = {
+            "input_tokens": prompt,
+            "input_tokens_details": {"cached_tokens": cached},
+            "output_tokens": output,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": prompt + output,
+        }
     else:
-        usage = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output,
-                 "prompt_tokens_details": {"cached_tokens": cached}}  # fmt: skip
+        usage = {
+            "prompt_tokens": prompt,
+            "completion_tokens": output,
+            "total_tokens": prompt + output,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        }
     return {**usage, **answer.usage}
 
 

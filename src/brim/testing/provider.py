@@ -128,7 +128,8 @@ def fault(
 ) -> Fault:
     """An HTTP error. `body`: an object (sent as JSON), text or bytes; None gives a plausible one for the status."""
     if body is None:
-        body = {"error": {"message": f"scripted fault {status}", "type": _ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error"), "param": None, "code": None}}  # fmt: skip
+        kind = _ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+        body = {"error": {"message": f"scripted fault {status}", "type": kind, "param": None, "code": None}}
     more = dict(headers or {})
     if retry_after is not None:
         more["Retry-After"] = f"{retry_after:g}"
@@ -352,8 +353,14 @@ class ScriptedProvider:
                     "invalid_api_key",
                 ),
             )
-        reserved = next((value for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
-                         if isinstance(value := received.body.get(name), int)), 0)  # fmt: skip
+        reserved = next(
+            (
+                value
+                for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
+                if isinstance(value := received.body.get(name), int)
+            ),
+            0,
+        )
         if self.window is not None and self.cut_at is None and received.prompt_tokens + reserved > self.window:
             if callable(self._overflow):
                 return self._overflow(received, self.window)
@@ -446,30 +453,40 @@ class ScriptedProvider:
 
 # ------------------------------------------------------------------ errors in the providers' own words
 
-_ERROR_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
-                413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error"}  # fmt: skip
+_ERROR_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
 
 
 def overflow_error(api: str, prompt: int, reserved: int, window: int, wording: str = "api") -> Fault:
     """The error of a request of `prompt` input tokens and `reserved` output tokens over a window."""
+    chat = (
+        f"This model's maximum context length is {window} tokens. However, you requested {prompt + reserved} tokens "
+        f"({prompt} in the messages, {reserved} in the completion). Please reduce the length of the messages or completion."
+    )
     if wording == "llama.cpp":
-        return fault(400, {"error": {"code": 400, "message": f"request ({prompt} tokens) exceeds the available context size ({window} tokens), try increasing it",
-                                     "type": "exceed_context_size_error", "n_prompt_tokens": prompt, "n_ctx": window}})  # fmt: skip
+        text = f"request ({prompt} tokens) exceeds the available context size ({window} tokens), try increasing it"
+        figures = {"n_prompt_tokens": prompt, "n_ctx": window}
+        return fault(400, {"error": {"code": 400, "message": text, "type": "exceed_context_size_error", **figures}})
     if wording == "vllm":
-        return fault(400, {"object": "error", "message": f"This model's maximum context length is {window} tokens. However, you requested {prompt + reserved} tokens "
-                           f"({prompt} in the messages, {reserved} in the completion). Please reduce the length of the messages or completion.",
-                           "type": "BadRequestError", "param": None, "code": 400})  # fmt: skip
+        return fault(400, {"object": "error", "message": chat, "type": "BadRequestError", "param": None, "code": 400})
     if api == "anthropic.messages":
         text = f"prompt is too long: {prompt} tokens > {window} maximum"
         if prompt <= window:
-            text = f"input length and `max_tokens` exceed context limit: {prompt} + {reserved} > {window}, decrease input length or `max_tokens` and try again"
+            text = (
+                f"input length and `max_tokens` exceed context limit: {prompt} + {reserved} > {window}, decrease input "
+                "length or `max_tokens` and try again"
+            )
         return fault(400, _error(api, text))
     if api == "openai.responses":
-        return fault(400, _error(api, "Your input exceeds the context window of this model. Please adjust your input and try again.",
-                                 code="context_length_exceeded"))  # fmt: skip
-    return fault(400, _error(api, f"This model's maximum context length is {window} tokens. However, you requested {prompt + reserved} tokens "
-                             f"({prompt} in the messages, {reserved} in the completion). Please reduce the length of the messages or completion.",
-                             code="context_length_exceeded"))  # fmt: skip
+        chat = "Your input exceeds the context window of this model. Please adjust your input and try again."
+    return fault(400, _error(api, chat, code="context_length_exceeded"))
 
 
 def _error(api: str, message: str, kind: str = "invalid_request_error", code: str | None = None) -> dict[str, Any]:
