@@ -68,7 +68,7 @@ def pages(bench: Bench, tool: str, **arguments: Any) -> str:
         piece = body(page)
         following = page.meta["next"]
         if following is None:
-            return text + piece
+            return text + (piece.removesuffix("\n") if "no newline at the end" in page.text[len(piece) :] else piece)
         # Inside a line the page ends with a newline that the line does not have there.
         text += piece.removesuffix("\n") if following[1] > 1 else piece
         assert following > [offset, char], "a page that does not go on"

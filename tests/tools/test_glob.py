@@ -65,7 +65,8 @@ def test_where_a_pattern_starts(bench: Bench) -> None:
     assert matches(bench.call("glob", pattern="*.py", path="src").text) == ["src/a.py", "src/x/b.py"]
     assert matches(bench.call("glob", pattern="dist/*").text) == ["dist/d.py"]
     assert matches(bench.call("glob", pattern="**/*.yml", noIgnore=True).text) == [".github/w.yml"]
-    assert matches(bench.call("glob", pattern="src/").text) == ["src/a.py", "src/x/b.py"]
+    for folder in ("src", "src/", "./src", "src/**"):
+        assert matches(bench.call("glob", pattern=folder).text) == ["src/a.py", "src/x/b.py"]
     for pattern in ("/etc/*", "../*", "src/../../*"):
         assert "outside the workspace" in bench.call("glob", pattern=pattern).text
     none = bench.call("glob", pattern="nowhere/*.py")

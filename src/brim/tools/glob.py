@@ -18,6 +18,7 @@ from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.globs import compile_glob, fixed_folder
 from brim.tools.grep import fit_records, search_start
 from brim.tools.listing import Listing
+from brim.tools.paths import resolve_path
 from brim.tools.ripgrep import Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
 
@@ -58,9 +59,11 @@ def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
     if whole_path:
         root = f"{ctx.workspace}/"
         base, pattern = (root, pattern.removeprefix(root)) if pattern.startswith(root) else ("/", pattern.lstrip("/"))
+    if (resolve_path(ctx.workspace, os.path.join(base, pattern)).path).is_dir():
+        pattern = os.path.join(pattern, "**")  # a folder's name: what is in it
     folder = fixed_folder(pattern)
     start = search_start(os.path.join(base, folder) if folder else base, ctx, missing_ok=bool(folder))
-    rest = pattern.removeprefix("./").removeprefix(folder).lstrip("/")
+    rest = pattern.removeprefix("./").removeprefix(folder).lstrip("/") or "**"
     # What is left of a whole path still is one, even if no slash is left in it.
     return ("/" if folder or whole_path else "") + rest, start
 
