@@ -101,6 +101,9 @@ def judge(text: str) -> list[Said]:
     own = [Spoken(text[spans[place].start : spans[place].end]) for place in places]
     kinds = [_kind_of(spoken, frame_of(own, order, EXPLICIT)) for order, spoken in enumerate(own)]
     weight = _length_weight(len(text))
+    if any(kind == "quoted" and EXPLICIT.found_in(spoken.unquoted) for kind, spoken in zip(kinds, own, strict=True)):
+        # What is told beside a quoted or imagined order explains that order; it is no fact of the work at hand.
+        kinds = ["aside" if kind == "implicit" else kind for kind in kinds]
     replaced = _replaced_within(own, kinds)
     result = [Said(span.start, span.end, "quoted", 0.0) for span in spans]
     for order, place in enumerate(places):
@@ -139,7 +142,12 @@ def _kind_of(spoken: Spoken, frame: Frame) -> Kind:
         return "plain"
     if BINDING.found_in(spoken) or SPECIFIC.search(spoken.text):
         return "implicit"
-    return "aside"
+    return "implicit" if _is_statement(spoken) else "aside"
+
+
+def _is_statement(spoken: Spoken) -> bool:
+    """Long enough to tell something: four words, or six Chinese characters."""
+    return len(spoken.words) >= 4 or (spoken.han and len(spoken.bare) >= 6)
 
 
 def _is_task(lower: str, bare: str) -> bool:
@@ -186,7 +194,9 @@ def _replaced_within(sentences: list[Spoken], kinds: list[Kind]) -> dict[int, in
     for order in range(1, len(sentences)):
         if not revises(sentences[order]) or kinds[order] == "quoted" or is_question(sentences[order].text):
             continue
-        candidates = [i for i in range(max(0, order - 3), order) if i not in replaced and kinds[i] != "quoted"]
+        candidates = [
+            i for i in range(max(0, order - 3), order) if i not in replaced and kinds[i] not in ("quoted", "courtesy")
+        ]
         candidates = [i for i in candidates if not is_question(sentences[i].text)]
         hit = replaced_by(sentences[order].text, [sentences[i].text for i in candidates], same_message=True)
         if hit is not None:

@@ -16,13 +16,22 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
+_NO_APOSTROPHE = re.compile(r"\b(do|ca|wo|must|should|is|are|does|did|have|has|was|were)nt\b")
+
+
+def _lower(text: str) -> str:
+    """Lower case with straight apostrophes, put back where a hasty writer left them out."""
+    lower = text.lower().replace("’", "'")
+    return _NO_APOSTROPHE.sub(r"\1n't", lower) if "nt" in lower else lower
+
+
 class Spoken:
     """One sentence: its `text`, the text with quotations blanked out (`bare`), and what is looked up of that."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.bare = without_quotes(text)
-        self.lower = self.bare.lower().replace("’", "'")
+        self.lower = _lower(self.bare)
         self.words = frozenset(_WORD.findall(self.lower))
         self.han = _HAN.search(self.bare) is not None
 
@@ -36,7 +45,7 @@ class Spoken:
         """The same sentence with the content of its quotations counted as its own words."""
         whole = Spoken.__new__(Spoken)
         whole.text = whole.bare = self.text
-        whole.lower = self.text.lower().replace("’", "'")
+        whole.lower = _lower(self.text)
         whole.words = frozenset(_WORD.findall(whole.lower))
         whole.han = _HAN.search(self.text) is not None
         return whole

@@ -14,12 +14,13 @@ from brim.context.phrases import Phrases, Spoken
 
 _STRONG = Phrases(
     words="correction",
-    english=r"(?:scratch|strike|make|forget) that\b|on second thoughts?\b|make (?:it|them)\b|no,? wait\b|wait,? no\b|"
+    english=r"(?:scratch|strike|forget) that\b|on second thoughts?\b|make (?:it|that|them)\b"
+    r"(?! (?:change|work|happen|clear|possible|easier|better|look|more|less|sound|feel|so)\b)|no,? wait\b|wait,? no\b|"
     r"changed? (?:that|it|this|them) to\b|changed? (?:my|our) minds?\b|i mean(?:t)?\b|let me (?:rephrase|correct)\b|"
     r"instead of (?:what|the)\b|i misspoke|my (?:mistake|bad)\b|forget what|never ?mind\b|not .{1,40}? after all\b",
     opens="scratch strike make forget second wait change changed mean meant rephrase correct instead misspoke mistake bad "
     "never nevermind after",
-    chinese=r"改[成为到用]|改一下|换[成到]|更正|纠正|[说写记弄搞]错|(?:^|[，。！,\s])不对|[哦啊]不|推翻|作废",
+    chinese=r"改[成为到用]|改一下|换[成到]|更正|纠正|[说写记弄搞]错了|(?:^|[，。！,\s])不对|[哦啊]不|推翻|作废",
 )
 _WEAK = Phrases(
     words="actually sorry oops instead rather anymore update postponed",
