@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -165,19 +163,12 @@ def test_same_input_same_text() -> None:
     assert summary(CODING * 3) == summary(CODING * 3)
 
 
-def test_hostile_sizes_stay_linear() -> None:
-    """Huge pastes, one-line logs, unclosed quotes and tags cost time in proportion to their length."""
-
-    def seconds(scale: int) -> float:
-        paste = ("'a \"b “c <file> " * 200 + "x" * 5_000 + " ```\n" + "2024-01-01 00:00 tick\n" * 200) * scale
-        history = [user(paste), assistant("ok", call("bash", {"command": "x" * 50_000 * scale}, id="1"))]
-        history.append(result("1", "error " * 20_000 * scale))
-        start = time.perf_counter()
-        deterministic_summary(history, budget_tokens=500, count=lambda s: len(s) // 4 + 1)
-        return time.perf_counter() - start
-
-    small = min(seconds(2) for _ in range(3))
-    assert seconds(16) < 40 * small + 0.5
+def test_hostile_input_is_read_to_its_end() -> None:
+    """Huge pastes, one-line logs, unclosed quotes, tags and fences end in a summary that still holds the user's rule."""
+    paste = ("'a \"b “c <file> " * 200 + "x" * 5_000 + " ```\n" + "2024-01-01 00:00 tick\n" * 200) * 20
+    history = [user(paste), assistant("ok", call("bash", {"command": "x" * 500_000}, id="1"))]
+    history += [result("1", "error " * 200_000), user("You must never delete the backups.")]
+    assert "never delete the backups" in section(summary(history, budget=500), "rules")
 
 
 _TEXTS = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=200) | st.sampled_from(

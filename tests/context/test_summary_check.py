@@ -76,3 +76,9 @@ def test_small_budgets_hold(budget: int) -> None:
     """Whatever the budget, the result is within it, or there is none."""
     checked = check_summary("SUMMARY " + "words " * 500, found(budget), budget_tokens=budget, count=COUNT)
     assert checked is None or COUNT(checked) <= budget
+
+
+def test_the_task_survives_a_model_that_forgets_it() -> None:
+    """The first request is put back where the model's text does not have it."""
+    checked = check_summary("Some work was done.", found(), budget_tokens=600, count=COUNT)
+    assert checked is not None and "Please port tools/convert.py to Python 3.9." in checked

@@ -34,7 +34,7 @@ _ORDER: tuple[Section, ...] = (
 class Fact(msgspec.Struct, frozen=True):
     """A line of the summary that must not be lost in another wording of it, and the values that show it is there."""
 
-    kind: Literal["pin", "constraint", "given", "path", "number"]
+    kind: Literal["pin", "goal", "constraint", "given", "path", "number"]
     line: str
     values: tuple[str, ...]
 
@@ -172,10 +172,16 @@ def _goal(
     asked = record.exchanges
     first = next((exchange for exchange in asked if _is_request(exchange.request)), asked[0])
     last = next((exchange for exchange in reversed(asked) if _is_request(exchange.request)), asked[-1])
-    if text := shortened(first.request.strip(), tokens, count, words):
-        yield _Line("goal", "goal", 0, f"- {words.first}: {_quote(text)}")
-    if last is not first and (text := shortened(last.request.strip(), tokens, count, words)):
-        yield _Line("goal", "goal", 1, f"- {words.latest}: {_quote(text)}")
+    for order, (exchange, label) in enumerate(((first, words.first), (last, words.latest))):
+        if order and last is first:
+            break
+        if text := shortened(exchange.request.strip(), tokens, count, words):
+            line = f"- {label}: {_quote(text)}"
+            yield _Line("goal", "goal", order, line, Fact("goal", line, _lines_of(text)))
+
+
+def _lines_of(text: str) -> tuple[str, ...]:
+    return tuple(stripped for line in text.splitlines() if (stripped := line.strip()))
 
 
 def _is_request(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Checking a summary that a model wrote: nothing the deterministic one found may be lost, and it must be worth it.
 
-Every pin, constraint, path and number of the deterministic summary has to be in the text, or the line that holds it is
-put back under the heading it belongs to. The whole stays within the budget whatever the model returned, so a summary
+Every pin, request of the goal, constraint, path and number of the deterministic summary has to be in the text, or the
+line that holds it is put back under the heading it belongs to. The whole stays within the budget whatever the model returned, so a summary
 of a history that holds summaries never grows; one that is no smaller than what it replaces is refused.
 """
 
@@ -68,6 +68,7 @@ def _put_back(missing: Sequence[Fact], room: int, count: Callable[[str], int], w
     """The lines of `missing` that fit into `room`, pins and constraints first, each kind under its heading."""
     headings = {
         "pin": words.pins,
+        "goal": words.goal,
         "constraint": words.rules,
         "given": words.facts,
         "path": words.put_back,
