@@ -1,8 +1,9 @@
 """Checking a summary that a model wrote: nothing the deterministic one found may be lost, and it must be worth it.
 
 Every pin, request of the goal, constraint, path and number of the deterministic summary has to be in the text, or the
-line that holds it is put back under the heading it belongs to. The whole stays within the budget whatever the model returned, so a summary
-of a history that holds summaries never grows; one that is no smaller than what it replaces is refused.
+line that holds it is put back under the heading it belongs to. The whole stays within the budget whatever the model
+returned, so a summary of a history that holds summaries never grows; one that is no smaller than what it replaces is
+refused.
 """
 
 from __future__ import annotations
