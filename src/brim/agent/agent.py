@@ -1,0 +1,338 @@
+"""The loop: ask the model, run the tools it calls, ask again.
+
+    user text -> store -> view, plan, bill -> provider -> events -> store -> tools -> store -> again
+
+A message is stored before it is used. Whatever happens is emitted, failures before any text included, and the last
+event of a turn is its `Result`. Interrupted or broken, an answer keeps what had come, marked incomplete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from brim.agent import events as ev
+from brim.agent.advice import advice_for
+from brim.agent.debuglog import DebugLog
+from brim.agent.permit import Permits
+from brim.agent.session import AgentSession, Request
+from brim.budget.usage import NONE
+from brim.conversation import Message, Part, ToolCall, result, user
+from brim.errors import BrimError, Interrupted, ProviderError, ProviderOverflow, SpendLimit, StepLimit
+from brim.formats import parse_message
+from brim.providers import Done, Notice, Provider, RetryPolicy, TextDelta, ThinkingDelta, silently_cut
+from brim.providers.retry import stream_with_retries
+from brim.tools import Tool, ToolContext, ToolOutput, run_calls, storable_arguments
+
+MAX_STEPS = 50
+
+
+class Agent:
+    """Answers one user message after the other over one session. `emit` is told of everything, in order.
+
+    `max_steps`: requests of one turn; `max_cost`: US dollars of the session (None: no limit).
+    """
+
+    def __init__(
+        self,
+        session: AgentSession,
+        provider: Provider,
+        emit: ev.Emit,
+        *,
+        tools: Sequence[Tool] = (),
+        context: ToolContext | None = None,
+        permits: Permits | None = None,
+        max_steps: int = MAX_STEPS,
+        max_cost: float | None = None,
+        policy: RetryPolicy | None = None,
+        debug: DebugLog | None = None,
+    ) -> None:
+        self.session = session
+        self.provider = provider
+        self.emit = emit
+        self.tools = list(tools)
+        self.context = context
+        self.permits = permits
+        self.max_steps = max_steps
+        self.max_cost = max_cost
+        self.policy = policy or RetryPolicy()
+        self.debug = debug or DebugLog()
+        self._task: asyncio.Task[None] | None = None
+        self._stopped = False
+        self._warned_of_cut = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._text = ""
+        self._steps = 0
+        self._incomplete = False
+        self._usage = NONE
+        self._cost: float | None = None
+        self._request: Request | None = None
+
+    # ---- a turn ------------------------------------------------------------------------------------------------
+
+    async def ask(self, text: str, *more: Part) -> ev.Result:
+        """One user message and all that follows. Never raises for what goes wrong: the result says it."""
+        began = time.monotonic()
+        self._begin()
+        self._stopped = False
+        session = self.session
+        self.emit(ev.Started(session=session.id, model=session.model.full_name, mode=session.mode))
+        error: BrimError | None = None
+        self._task = asyncio.create_task(self._turn(user(text, *more)))
+        try:
+            await self._task
+        except asyncio.CancelledError:
+            if not self._stopped:
+                raise
+            error = Interrupted("interrupted", hint="what had come is kept; ask on")
+        except BrimError as failure:
+            error = failure
+        except Exception as failure:  # a defect must not take the session with it, nor pass in silence
+            self.debug.write("defect", traceback=traceback.format_exc())
+            error = BrimError(
+                f"{type(failure).__name__}: {failure}", hint="a defect in brim; --debug FILE records where"
+            )
+        finally:
+            self._task = None
+        if error is not None:
+            self._tell(error)
+        outcome = self._result(error, time.monotonic() - began)
+        self.emit(outcome)
+        return outcome
+
+    def stop(self) -> bool:
+        """Ends the turn that is under way; what came is kept. False where there is none."""
+        if self._task is None or self._task.done():
+            return False
+        self._stopped = True
+        self._task.cancel()
+        return True
+
+    async def _turn(self, message: Message) -> None:
+        self.session.append(message)
+        for step in range(1, self.max_steps + 1):
+            self._steps = step
+            done, answer = await self._answer(step)
+            calls = [call for each in answer for call in each.calls]
+            if not calls:
+                return self._judge(done, answer)
+            await self._run(calls, done.finish_reason)
+            self._check_cost()
+        raise StepLimit(
+            f"the model was asked {self.max_steps} times and still calls tools",
+            hint="go on with another message, or raise --max-steps",
+        )
+
+    # ---- one request -------------------------------------------------------------------------------------------
+
+    async def _answer(self, step: int) -> tuple[Done, list[Message]]:
+        """The model's answer, stored. A window that turns out smaller is learned, and the request made once more."""
+        refused = False
+        while True:
+            request = self._request = self.session.prepare()
+            self._say_request(step, request)
+            try:
+                return await self._stream(request)
+            except ProviderOverflow as error:
+                if refused or error.partial or not self.session.ladder:
+                    raise
+                refused = True
+                learned = self.session.learn(error, request.bill)
+                self._note(f"{error.message}. Learned: {learned}; asking again", "overflow", error.as_dict())
+
+    async def _stream(self, request: Request) -> tuple[Done, list[Message]]:
+        began = time.monotonic()
+        first: float | None = None
+        reply = self.session.begin_reply()
+        done: Done | None = None
+        failure: BaseException | None = None
+        said = ""
+        try:
+            retrying = stream_with_retries(self.provider, request.body, policy=self.policy, report=self._on_notice)
+            async with aclosing(retrying) as stream:
+                async for event in stream:
+                    if isinstance(event, TextDelta):
+                        first = first or time.monotonic()
+                        reply.extend(event.text)
+                        said += event.text
+                        self._text = said
+                        self.emit(ev.Text(event.text))
+                    elif isinstance(event, ThinkingDelta):
+                        first = first or time.monotonic()
+                        self.emit(ev.Thinking(event.text))
+                    elif isinstance(event, Notice):
+                        self._on_notice(event)
+                    elif isinstance(event, Done):
+                        done = event
+            if done is None:
+                raise ProviderError(f"{self.provider.name} ended without an answer", provider=self.provider.name)
+            if done.ended == "overflow" and not said:
+                raise ProviderOverflow(
+                    "the provider stopped: the context window is full", requested=done.usage.input or None
+                )
+            answer = parse_message(done.message, done.api)
+            self.session.finish_reply(reply, [storable(each) for each in answer])
+            return done, answer
+        except BaseException as error:
+            failure = error
+            why = error.kind if isinstance(error, BrimError) else type(error).__name__
+            self._incomplete = self.session.keep_reply(reply, {"why": why}) or self._incomplete
+            raise
+        finally:
+            self._account(request, done, failure, began, first)
+
+    def _account(
+        self, request: Request, done: Done | None, failure: BaseException | None, began: float, first: float | None
+    ) -> None:
+        duration = time.monotonic() - began
+        usage = done.usage if done is not None else None
+        error = None
+        if failure is not None:
+            error = f"{failure.kind}: {failure.message}" if isinstance(failure, BrimError) else type(failure).__name__
+        finish = done.finish_reason if done is not None else None
+        ttft = first - began if first is not None else None
+        cost = self.session.record(
+            request, usage, duration=duration, ttft=ttft, finish=finish, error=error, meta={"step": self._steps}
+        )
+        self.debug.write(
+            "answer", step=self._steps, usage=usage, finish=finish, seconds=round(duration, 3), error=error
+        )
+        if usage is None:
+            return
+        self._usage = self._usage + usage
+        if cost is not None:
+            self._cost = (self._cost or 0.0) + cost
+        self.emit(ev.Used(usage=usage, cost=cost, ttft=ttft, duration=duration, finish=finish or ""))
+        if not self._warned_of_cut and usage.reported and (cut := silently_cut(request.bill["used"], usage.input)):
+            self._warned_of_cut = True
+            self.session.learn_cut(cut)
+            self._note(cut.message, "silent_cut", {"seen": cut.seen, "sent": cut.sent})
+
+    def _judge(self, done: Done, answer: list[Message]) -> None:
+        """How a last answer ended, where that is not simply well."""
+        if done.ended == "output_limit":
+            self._incomplete = True
+            self._note("the answer was cut at the maximum of tokens (--max-tokens, max_response_tokens)", "cut")
+        elif done.ended == "overflow":
+            self._incomplete = True
+            self._note("the answer was cut: the context window is full", "cut")
+        elif done.ended == "refused":
+            self._note(f"the provider ended the answer: {done.finish_reason}", "refused")
+        elif not any(each.text.strip() for each in answer):
+            self._note("the model answered without a word", "empty")
+
+    # ---- tools -------------------------------------------------------------------------------------------------
+
+    async def _run(self, calls: Sequence[ToolCall], finish_reason: str) -> None:
+        """Runs the calls of one answer. Results are stored in the order of the calls, each as soon as those before it are."""
+        assert self.context is not None
+        began = time.monotonic()
+        waiting: dict[str, Message] = {}
+        pending = list(dict.fromkeys(call.id for call in calls))
+        for call in calls:
+            self.emit(ev.ToolStarted(id=call.id, name=call.name, arguments=call.arguments))
+            self.debug.write("tool_call", step=self._steps, id=call.id, name=call.name, arguments=call.arguments)
+
+        async def on_result(call: ToolCall, output: ToolOutput) -> None:
+            self._say_result(call, output, time.monotonic() - began)
+            waiting.setdefault(call.id, result(call.id, output.text, is_error=output.is_error or None))
+            while pending and pending[0] in waiting:
+                self.session.append(waiting.pop(pending.pop(0)))
+
+        try:
+            await run_calls(
+                calls, self.context, tools=self.tools, permit=self.permits, finish_reason=finish_reason,
+                on_result=on_result,
+            )  # fmt: skip
+        except asyncio.CancelledError:
+            for id in pending:
+                text = "Error: the user interrupted this call before it was done"
+                self.session.append(waiting.get(id) or result(id, text, is_error=True))
+            raise
+
+    # ---- telling -----------------------------------------------------------------------------------------------
+
+    def _say_request(self, step: int, request: Request) -> None:
+        self.emit(
+            ev.Requested(
+                step=step, messages=request.messages, bill=request.bill, report=request.report, epoch=request.epoch
+            )
+        )
+        if self.debug.on:
+            last = next((each.text for each in reversed(self.session.messages) if each.role == "user"), "")
+            self.debug.write(
+                "request", step=step, model=self.session.model.full_name, mode=self.session.mode,
+                messages=request.messages, last_user=last, tokens=request.bill["used"], passes=request.report,
+            )  # fmt: skip
+
+    def _say_result(self, call: ToolCall, output: ToolOutput, seconds: float) -> None:
+        tokens = self.context.count(output.text) if self.context is not None else 0
+        self.emit(
+            ev.ToolFinished(
+                id=call.id, name=call.name, text=output.text, tokens=tokens, chars=len(output.text), seconds=seconds,
+                is_error=output.is_error, handle=output.handle, meta=output.meta,
+            )
+        )  # fmt: skip
+        self.debug.write(
+            "tool_result", step=self._steps, id=call.id, name=call.name, chars=len(output.text), tokens=tokens,
+            is_error=output.is_error, handle=output.handle, seconds=round(seconds, 3),
+        )  # fmt: skip
+
+    def _on_notice(self, notice: Notice) -> None:
+        self._note(notice.text, notice.kind, notice.data)
+
+    def _note(self, text: str, kind: str, data: Mapping[str, Any] | None = None) -> None:
+        self.debug.write("notice", kind=kind, text=text)
+        self.emit(ev.Notice(text, kind, data or {}))
+
+    def _tell(self, error: BrimError) -> None:
+        """The failure as an event, with the account of the request and what to do where it is about its size."""
+        if isinstance(error, Interrupted):
+            self.emit(ev.Failed(error=error.as_dict()))
+            return
+        bill = getattr(error, "bill", None) or (self._request.bill if self._request is not None else None)
+        advice = advice_for(error, bill, self.session.messages, mode=self.session.mode)
+        self.debug.write("error", kind=error.kind, message=error.message)
+        self.emit(ev.Failed(error=plain(error), advice=advice, bill=bill if advice else None))
+
+    def _result(self, error: BrimError | None, duration: float) -> ev.Result:
+        session, request = self.session, self._request
+        bill = request.bill if request is not None else None
+        return ev.Result(
+            ok=error is None, exit_code=0 if error is None else error.code, text=self._text,
+            error=None if error is None else plain(error), incomplete=self._incomplete, session=session.id,
+            model=session.model.full_name, mode=session.mode, steps=self._steps, usage=self._usage, cost=self._cost,
+            session_cost=session.cost, context=bill["used"] / max(1, bill["window"]) if bill is not None else None,
+            bill=bill, duration=duration,
+        )  # fmt: skip
+
+    def _check_cost(self) -> None:
+        if self.max_cost is not None and (spent := self.session.cost) is not None and spent >= self.max_cost:
+            raise SpendLimit(
+                f"the session has cost ${spent:.4f}, and the limit is ${self.max_cost:.4f}",
+                hint="raise max_cost in the config or by --max-cost, or start a new session",
+            )
+
+
+def plain(error: BrimError) -> dict[str, Any]:
+    """An error as JSON values, without the bill: that stands beside it."""
+    return {key: value for key, value in error.as_dict().items() if key != "bill"}
+
+
+def storable(message: Message) -> Message:
+    """The message with call arguments that are no JSON object made one, so that no later request is refused for them."""
+    parts: list[Part] = []
+    changed = False
+    for part in message.parts:
+        if isinstance(part, ToolCall) and (arguments := storable_arguments(part.arguments)) != part.arguments:
+            part, changed = msgspec.structs.replace(part, arguments=arguments, wire=None), True
+        parts.append(part)
+    return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message

@@ -1,0 +1,380 @@
+"""Configuration: flag > environment > project > user > default, each value with where it comes from.
+
+TOML files at `$XDG_CONFIG_HOME/brim/config.toml` (the user's) and `.brim/config.toml` (a project's, in the workspace or
+a folder above it up to the repository's root). A project's file comes with the project, so it may narrow what tools may
+do, never widen it, and may not say where requests and keys go.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from brim.agent.permit import MODES
+from brim.budget.settings import Settings, load_settings
+from brim.errors import ConfigError
+from brim.tools.caps import ENVIRONMENT as CAP_VARIABLES
+from brim.tools.caps import Caps, load_caps
+
+S = TypeVar("S")
+
+
+class General(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Keys at the top of a config file."""
+
+    model: str | None = None
+    """`provider/model`; None: a key's default, a server on this machine, the embedded model."""
+    mode: str = "auto"
+    """Context mode: full, compact or auto."""
+    profile: str | None = None
+    """A profile that is used where none is named."""
+    system: str | None = None
+    """Stands in the place of brim's own words in the system prompt."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    """Most tokens of one answer."""
+    max_steps: int = 50
+    """Requests of one turn."""
+    max_cost: float | None = None
+    """US dollars a session may cost."""
+    notes: bool = True
+    """Read AGENTS.md and CLAUDE.md."""
+    store: str | None = None
+    """Where sessions are kept: a path or a postgresql:// URL."""
+    markdown: bool = True
+    """Render Markdown on a terminal."""
+
+
+class PermissionRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [permissions]."""
+
+    mode: str = "ask"
+    """ask, accept-edits, read-only or allow-all."""
+    allow: list[str] = []
+    deny: list[str] = []
+    ask: list[str] = []
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table [profiles.NAME]: what a kind of task starts with."""
+
+    model: str | None = None
+    mode: str | None = None
+    system: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_steps: int | None = None
+
+
+PROFILES: Mapping[str, Profile] = {
+    "chat": Profile(mode="compact"),
+    "log": Profile(mode="full"),
+    "code": Profile(mode="auto"),
+}
+"""Profiles that are there without any config (each can be changed by a table of its name)."""
+
+_PLAIN_SETTINGS = tuple(name for name in Settings.__struct_fields__ if name not in ("summarizer", "relevance"))
+_TABLES: Mapping[str, tuple[str, ...]] = {
+    "": General.__struct_fields__,
+    "context": _PLAIN_SETTINGS,
+    "tools": Caps.__struct_fields__,
+    "permissions": PermissionRules.__struct_fields__,
+}
+_FREE = ("providers", "profiles", "prices", "mcp")
+"""Tables whose keys are names the user chose."""
+_NOT_OF_A_PROJECT = ("providers", "mcp", "store", "permissions.allow", "max_cost")
+_NARROWER = {"permissions.mode": ("ask", "read-only")}
+_ENV_ALIASES = {"BRIM_CONTEXT_MODE": "mode", "BRIM_PERMISSION_MODE": "permissions.mode", "BRIM_STORE_URL": "store"}
+_ENV_OF_OTHERS = ("BRIM_DATA_DIR", "BRIM_CONFIG", "BRIM_LOOPBACK", "BRIM_ALLOW", "BRIM_DENY")
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A setting and where it was set: "default", a file, "environment BRIM_MODE", "flag --model", "profile log"."""
+
+    value: Any
+    origin: str
+
+
+class Config(msgspec.Struct):
+    """All settings by dotted key. `warnings`: what was left out, and why, for the user to see."""
+
+    values: dict[str, Value]
+    warnings: list[str]
+    files: list[Path]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a dotted key."""
+        found = self.values.get(key)
+        return default if found is None else found.value
+
+    def origin(self, key: str) -> str:
+        """Where the value of a key was set."""
+        found = self.values.get(key)
+        return "default" if found is None else found.origin
+
+    def table(self, name: str) -> dict[str, Any]:
+        """What was set of a table ("context", "tools", "providers" …), without defaults."""
+        prefix = f"{name}."
+        return {key[len(prefix) :]: value.value for key, value in self.values.items() if key.startswith(prefix)}
+
+    def general(self) -> General:
+        """The top-level keys, checked. Raises ConfigError."""
+        given = {name: self.values[name].value for name in General.__struct_fields__ if name in self.values}
+        made = _convert(given, General, self)
+        if made.mode not in ("full", "compact", "auto"):
+            raise ConfigError(f"mode is {made.mode!r} ({self.origin('mode')})", hint="one of full, compact, auto")
+        return made
+
+    def settings(self) -> Settings:
+        """The table [context], checked. Raises ConfigError."""
+        return load_settings(self.table("context"))
+
+    def caps(self, env: Mapping[str, str], window: int | None = None) -> Caps:
+        """The table [tools] and the TOOL_ variables. Where neither names a cap, a small window (tokens) lowers it: one
+        result takes at most an eighth of the window."""
+        scaled: dict[str, object] = {}
+        if window is not None:
+            most = max(256, window // 8)
+            scaled = {
+                name: min(getattr(Caps(), name), most)
+                for name in ("read", "bash", "bash_stderr", "grep", "glob", "diff", "other")
+            }
+        return load_caps(env, {**scaled, **self.table("tools")})
+
+    def permissions(self) -> PermissionRules:
+        """The table [permissions], checked. Raises ConfigError."""
+        made = _convert(self.table("permissions"), PermissionRules, self, "permissions.")
+        if made.mode not in MODES:
+            raise ConfigError(
+                f"permissions.mode is {made.mode!r} ({self.origin('permissions.mode')})",
+                hint=f"one of {', '.join(MODES)}",
+            )
+        return made
+
+    def profile(self, name: str) -> Profile:
+        """A profile by name. Raises ConfigError naming those there are."""
+        own = self.table("profiles")
+        if name not in own and name not in PROFILES:
+            known = sorted({*own, *PROFILES})
+            near = difflib.get_close_matches(name, known, 1)
+            raise ConfigError(
+                f"there is no profile {name!r}",
+                hint=(f"did you mean {near[0]!r}? " if near else "") + f"profiles: {', '.join(known)}",
+            )
+        base = msgspec.to_builtins(PROFILES.get(name, Profile()))
+        given = own.get(name, {})
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"profiles.{name} is no table", hint=f"write [profiles.{name}]")
+        return _convert({**base, **given}, Profile, self, f"profiles.{name}.")
+
+    def providers(self) -> dict[str, Any]:
+        """What `brim.providers.resolve_model` takes."""
+        return {"providers": self.table("providers")}
+
+
+def load_config(
+    workspace: Path,
+    env: Mapping[str, str],
+    *,
+    flags: Mapping[str, Any] | None = None,
+    profile: str | None = None,
+    user_file: Path | None = None,
+) -> Config:
+    """Everything that was configured. `flags`: dotted keys given on the command line (None: not given).
+
+    Raises ConfigError: a file that is no TOML, an unknown key (with the nearest right one), a value of the wrong type.
+    """
+    config = Config({}, [], [])
+    for struct, prefix in ((General, ""), (PermissionRules, "permissions.")):
+        for field in msgspec.structs.fields(struct):
+            default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+            config.values[prefix + field.name] = Value(default, "default")
+    user = user_file or user_config_path(env)
+    _read_file(config, user, project=False)
+    found = project_config_path(workspace)
+    if found is not None and found.resolve() != user.resolve():
+        _read_file(config, found, project=True)
+    _read_environment(config, env)
+    given = {key: value for key, value in (flags or {}).items() if value is not None}
+    chosen = profile or config.get("profile")
+    if chosen:
+        for name, value in msgspec.to_builtins(config.profile(chosen)).items():
+            from_flag = profile is not None or config.origin(name) in ("default", str(user))
+            if value is not None and from_flag:
+                config.values[name] = Value(value, f"profile {chosen}")
+    for key, value in given.items():
+        if key in ("permissions.allow", "permissions.deny"):
+            value = [*config.get(key, []), *value]
+        config.values[key] = Value(value, "flag")
+    config.general()
+    config.settings()
+    config.permissions()
+    return config
+
+
+def user_config_path(env: Mapping[str, str]) -> Path:
+    """BRIM_CONFIG, else `brim/config.toml` in the user's config folder."""
+    if named := env.get("BRIM_CONFIG", "").strip():
+        return Path(named).expanduser()
+    if base := env.get("XDG_CONFIG_HOME", "").strip():
+        return Path(base) / "brim" / "config.toml"
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("brim")) / "config.toml"
+
+
+def project_config_path(workspace: Path) -> Path | None:
+    """`.brim/config.toml` of the workspace or of a folder above it, up to the one that holds `.git`."""
+    for folder in (workspace, *workspace.parents):
+        path = folder / ".brim" / "config.toml"
+        if path.is_file():
+            return path
+        if (folder / ".git").exists():
+            break
+    return None
+
+
+def load_dotenv(workspace: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment with what `.env` of the workspace adds: keys, models and tool caps, nothing that is set already.
+
+    A base URL counts only where the key that goes there stands in the same file: a project must not send the user's key
+    elsewhere.
+    """
+    merged = dict(env)
+    path = workspace / ".env"
+    if not path.is_file():
+        return merged
+    from dotenv import dotenv_values
+
+    from brim.providers.presets import PRESETS
+
+    given = {name: value for name, value in dotenv_values(path, interpolate=False).items() if value}
+    wanted = {name for name in given if name.endswith("_API_KEY") or name.removeprefix("BRIM_") in CAP_VARIABLES}
+    for preset in PRESETS.values():
+        wanted.update(preset.key_env)
+        wanted.update(preset.model_env)
+        if any(name in given and not env.get(name) for name in preset.key_env):
+            wanted.update(preset.base_env)
+    for name in wanted & given.keys():
+        merged.setdefault(name, given[name])
+    return merged
+
+
+def _read_file(config: Config, path: Path, *, project: bool) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}", hint="fix the file or its permissions") from error
+    try:
+        parsed = msgspec.toml.decode(text)
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{path} is no TOML: {error}", hint="fix that line") from error
+    config.files.append(path)
+    for key, value in _flatten(parsed, path):
+        if project and (why := _widens(key, value)):
+            config.warnings.append(f"{path}: {key} is left out: {why}")
+            continue
+        if key in ("permissions.deny", "permissions.ask", "permissions.allow") and isinstance(value, list):
+            value = [*config.get(key, []), *value]
+        config.values[key] = Value(value, str(path))
+
+
+def _flatten(parsed: Mapping[str, Any], path: Path) -> Iterable[tuple[str, Any]]:
+    for name, value in parsed.items():
+        if name in _FREE:
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{path}: {name} is no table", hint=f"write [{name}.NAME]")
+            for inner, given in value.items():
+                yield f"{name}.{inner}", given
+        elif name in _TABLES and name:
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{path}: {name} is no table", hint=f"write [{name}]")
+            for inner, given in value.items():
+                if inner not in _TABLES[name]:
+                    raise _unknown(f"{name}.{inner}", path)
+                yield f"{name}.{inner}", given
+        elif name in _TABLES[""]:
+            yield name, value
+        elif name in _PLAIN_SETTINGS:  # B6 names them bare; both spellings are taken
+            yield f"context.{name}", value
+        else:
+            raise _unknown(name, path)
+
+
+def known_keys() -> list[str]:
+    """Every dotted key there is, but for the user's own names."""
+    return [f"{table}.{name}" if table else name for table, names in _TABLES.items() for name in names]
+
+
+def _unknown(key: str, where: object) -> ConfigError:
+    near = difflib.get_close_matches(key, known_keys(), 1, 0.5)
+    if not near:
+        tails = {known.rpartition(".")[2]: known for known in known_keys()}
+        near = [tails[name] for name in difflib.get_close_matches(key.rpartition(".")[2], tails, 1, 0.5)]
+    hint = f"did you mean {near[0]!r}?" if near else "`brim config show` lists all"
+    return ConfigError(f"{where}: unknown key {key!r}", hint=hint)
+
+
+def _widens(key: str, value: Any) -> str | None:
+    if key.split(".")[0] in _NOT_OF_A_PROJECT or key in _NOT_OF_A_PROJECT:
+        return "a project may not set it; put it into your own config"
+    if key in _NARROWER and value not in _NARROWER[key]:
+        return f"a project may only narrow it ({' or '.join(_NARROWER[key])})"
+    return None
+
+
+def _read_environment(config: Config, env: Mapping[str, str]) -> None:
+    by_variable = {f"BRIM_{key.replace('.', '_').upper()}": key for key in known_keys()}
+    by_variable |= {f"BRIM_{name.upper()}": f"context.{name}" for name in _PLAIN_SETTINGS}
+    by_variable |= _ENV_ALIASES
+    for variable, given in sorted(env.items()):
+        if not variable.startswith("BRIM_") or not given.strip():
+            continue
+        key = by_variable.get(variable)
+        if key is not None:
+            config.values[key] = Value(_from_text(key, given.strip(), variable), f"environment {variable}")
+        elif variable not in _ENV_OF_OTHERS and variable.removeprefix("BRIM_") not in CAP_VARIABLES:
+            near = difflib.get_close_matches(variable, by_variable, 1, 0.8)
+            if near:
+                config.warnings.append(f"environment: {variable} is unknown; did you mean {near[0]}?")
+    for variable, key in (("BRIM_ALLOW", "permissions.allow"), ("BRIM_DENY", "permissions.deny")):
+        if env.get(variable, "").strip():
+            rules = [rule.strip() for rule in env[variable].split(",") if rule.strip()]
+            config.values[key] = Value([*config.get(key, []), *rules], f"environment {variable}")
+
+
+def _from_text(key: str, given: str, variable: str) -> Any:
+    """A value written as text: what the field's type makes of it."""
+    table, _, name = key.rpartition(".")
+    struct: Any = {"": General, "context": Settings, "tools": Caps, "permissions": PermissionRules}[table]
+    field = next(each for each in msgspec.structs.fields(struct) if each.name == name)
+    if given.lower() in ("none", "off", "null") and field.default is None:
+        return None
+    try:
+        decoded = msgspec.json.decode(given.encode())
+    except msgspec.DecodeError:
+        decoded = given
+    for value in (decoded, given):
+        try:
+            return msgspec.convert(value, field.type, strict=False)
+        except msgspec.ValidationError as failure:
+            error = failure
+    raise ConfigError(f"{variable} is {given!r}: {error}", hint=f"give it a value for {key}")
+
+
+def _convert(given: Mapping[str, Any], struct: type[S], config: Config, prefix: str = "") -> S:
+    try:
+        return msgspec.convert(dict(given), struct, strict=False)
+    except msgspec.ValidationError as error:
+        named = str(error).rpartition("`$.")[2].rstrip("`") if "`$." in str(error) else ""
+        key = prefix + named
+        raise ConfigError(
+            f"{key or 'the configuration'}: {str(error).partition(' - at')[0]} ({config.origin(key)})",
+            hint="`brim config show --origin` lists every value",
+        ) from error

@@ -1,0 +1,186 @@
+"""From what was configured to an agent that can be asked: model, provider, counter, store, session, tools, permissions."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from brim.agent.agent import Agent
+from brim.agent.config import Config
+from brim.agent.debuglog import DebugLog
+from brim.agent.events import Emit, Notice
+from brim.agent.permit import Ask, Permits
+from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
+from brim.agent.session import AgentSession, Offer
+from brim.budget import Settings, reserve
+from brim.errors import SessionNotFound, UsageError
+from brim.formats import render_tool
+from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
+from brim.tools import Tool, ToolContext, default_tools, tool_schemas
+
+if TYPE_CHECKING:
+    from brim.store import Session, Store
+    from brim.tokens import Counter
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """Which session: `id` (or a beginning of one), else the latest of the project where `latest`, else a new one (under
+    `name`, if given). `fork` goes on in a copy. `keep` False keeps nothing once the process ends."""
+
+    id: str | None = None
+    latest: bool = False
+    name: str | None = None
+    fork: bool = False
+    keep: bool = True
+
+
+class Opened(msgspec.Struct):
+    """An agent and what was opened for it. `close` in the end."""
+
+    agent: Agent
+    store: Store
+    provider: Provider
+    debug: DebugLog
+    sections: list[Section]
+
+    async def close(self) -> None:
+        await self.provider.close()
+        self.debug.close()
+        self.store.close()
+
+
+async def open_agent(
+    config: Config,
+    workspace: Path,
+    env: Mapping[str, str],
+    emit: Emit,
+    *,
+    choice: Choice | None = None,
+    ask: Ask | None = None,
+    debug: Path | None = None,
+    ladder: bool = True,
+    policy: RetryPolicy | None = None,
+    tools: Sequence[Tool] | None = None,
+) -> Opened:
+    """Everything one needs to ask. Raises what cannot be opened, as BrimError; what was opened by then is closed."""
+    from brim.store import TEMPORARY, open_store
+
+    choice = choice or Choice()
+    general = config.general()
+    for warning in config.warnings:
+        emit(Notice(warning, "config"))
+    model = await choose_model(config, env)
+    if model.note:
+        emit(Notice(model.note, "model"))
+    provider = open_provider(model, env=env)
+    store: Store | None = None
+    try:
+        # Checked here, too, so that a missing key is told before a session is begun.
+        counter, window = _of_its_own(provider)
+        log = DebugLog(debug, (model.key or "",))
+        store = open_store(TEMPORARY if not choice.keep else general.store)
+        if store.damage:
+            emit(Notice(store.damage, "store"))
+        session = find_session(store, choice, workspace, mode=general.mode, model=model.full_name)
+        mode = session.mode if session.mode and config.origin("mode") == "default" else general.mode
+        kit = list(tools) if tools is not None else default_tools()
+        settings = config.settings()
+        sections, offer = make_offer(config, model, kit, workspace, settings=settings, window=window or model.window)
+        opened = AgentSession(
+            store, session, model=model, offer=offer, settings=settings, mode=mode, counter=counter,
+            window=window or settings.max_context_tokens, ladder=ladder,
+        )  # fmt: skip
+        if session.mode != mode or session.model != model.full_name:
+            store.change_session(session.id, mode=mode, model=model.full_name)
+        rules = config.permissions()
+        context = ToolContext(
+            workspace=workspace, blobs=store.blobs(session.id), count=opened.counter.count_text,
+            caps=config.caps(env, opened.window[0]), env=dict(env), originals=opened.original,
+        )  # fmt: skip
+        permits = Permits(workspace, mode=rules.mode, allow=rules.allow, deny=rules.deny, ask=ask)  # type: ignore[arg-type]
+        agent = Agent(
+            opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
+            max_cost=general.max_cost, policy=policy, debug=log,
+        )  # fmt: skip
+        return Opened(agent, store, provider, log, sections)
+    except BaseException:
+        await provider.close()
+        if store is not None:
+            store.close()
+        raise
+
+
+async def choose_model(config: Config, env: Mapping[str, str], name: str | None = None) -> ModelRef:
+    """The model that is named, or the default one. Raises UsageError, ConfigError, ModelMissing."""
+    named = name or config.get("model")
+    if named:
+        return resolve_model(named, env, config.providers())
+    return await default_model(env, config.providers())
+
+
+def find_session(store: Store, choice: Choice, workspace: Path, *, mode: str, model: str) -> Session:
+    """The session that was chosen, or a new one. Raises SessionNotFound, UsageError."""
+    project = str(workspace)
+    if choice.id is not None:
+        found = store.find_session(choice.id)
+    elif choice.latest:
+        try:
+            found = store.find_session(None, project)
+        except SessionNotFound as error:
+            raise SessionNotFound(f"no session to continue in {project}", hint='start one: ai "…"') from error
+    elif choice.fork:
+        raise UsageError("--fork needs a session to copy", hint="add -c (the latest) or -r ID")
+    elif choice.name is not None:
+        try:
+            return store.get_session(choice.name)
+        except SessionNotFound:
+            return store.new_session(project, mode, model, id=choice.name)
+    else:
+        return store.new_session(project, mode, model)
+    return store.fork(found.id) if choice.fork else found
+
+
+def make_offer(
+    config: Config,
+    model: ModelRef,
+    tools: Sequence[Tool],
+    workspace: Path,
+    *,
+    settings: Settings,
+    window: int | None,
+) -> tuple[list[Section], Offer]:
+    """The sections of the system prompt, and what goes into every body."""
+    general = config.general()
+    small = window is not None and window < SMALL_WINDOW
+    sections = build_sections(
+        workspace,
+        tools=[tool.name for tool in tools],
+        recall=not small,
+        own=general.system,
+        notes=read_notes(workspace) if general.notes and not small else None,
+        today=datetime.date.today(),
+        small=small,
+    )
+    body: dict[str, Any] = {}
+    if general.temperature is not None:
+        body["temperature"] = general.temperature
+    most = general.max_tokens
+    if model.api == "anthropic.messages":
+        # required there; elsewhere the server's own maximum holds where none is asked for
+        body["max_tokens"] = most or reserve(window or 200_000, None, settings.max_response_tokens)
+    elif most is not None:
+        body["max_output_tokens" if model.api == "openai.responses" else "max_tokens"] = most
+    wires = [
+        render_tool(each["name"], each["description"], each["parameters"], model.api) for each in tool_schemas(tools)
+    ]
+    return sections, Offer(system=join_sections(sections), tools=wires, body=body)
+
+
+def _of_its_own(provider: Provider) -> tuple[Counter | None, int | None]:
+    """Counter and window that a provider brings itself (the embedded model); None where it has none."""
+    make = getattr(provider, "counter", None)
+    return make() if callable(make) else None, getattr(provider, "window", None)

@@ -1,0 +1,316 @@
+"""One session as the agent works on it: its messages in the store and its history in the engine, kept in step.
+
+A message is durable before it is used. The system prompt is no part of the stored history: it stands in front of it,
+made anew in each process. Message `i` of the store is message `i + 1` of the conversation where there is one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from brim.budget import Bill, Settings, cost_of, learn_window, prices_of, window_of
+from brim.context import Conversation, Prepared, explain
+from brim.context.modes import table_of
+from brim.context.recall import recall_from
+from brim.conversation import Message, system
+from brim.errors import ProviderOverflow, UsageError
+from brim.providers import ModelRef
+from brim.providers.endings import SilentCut
+from brim.tokens import Calibration, Counter, counter_for
+
+if TYPE_CHECKING:
+    from brim.budget import Usage
+    from brim.store import Reply, Session, Store
+
+_LEAST_WINDOW = 1_024
+_BOUNDLESS = 1_000_000_000
+
+
+class Request(msgspec.Struct):
+    """What goes out: `body` for the provider, and what is known of it."""
+
+    body: dict[str, Any]
+    bill: Bill
+    plan: Mapping[str, Any]
+    report: list[dict[str, Any]]
+    messages: int
+
+    @property
+    def epoch(self) -> int:
+        return int(self.plan.get("epoch", 0))
+
+
+class Offer(msgspec.Struct, kw_only=True):
+    """What the model is given beside the history: system prompt, tool definitions in the model's wire form, and the
+    other fields of the body."""
+
+    system: str = ""
+    tools: Sequence[Mapping[str, Any]] = ()
+    body: Mapping[str, Any] = {}
+
+
+class AgentSession:
+    """An open session. Holds its lease until `close`.
+
+    `ladder` False sends the history as it is, whatever its size: to see what a provider says to it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        session: Session,
+        *,
+        model: ModelRef,
+        offer: Offer,
+        settings: Settings | None = None,
+        mode: str = "auto",
+        counter: Counter | None = None,
+        window: int | None = None,
+        ladder: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = store
+        self.id = session.id
+        self.model = model
+        self.offer = offer
+        self.settings = settings or Settings()
+        self.mode = mode
+        self.ladder = ladder
+        self.calibration = Calibration.from_dict(session.meta.get("calibration"))
+        self.counter = counter if counter is not None else counter_for(model.model)
+        self._own_counter = counter
+        self._clock = clock
+        self._meta = dict(session.meta)
+        self._window = window if window is not None else model.window
+        self._margin = self.settings.margin
+        store.acquire(self.id)
+        stored = store.load(self.id)
+        self.incomplete = {each.seq for each in stored if each.incomplete}
+        self._times = {each.seq: each.created for each in stored}
+        self._messages: list[Message] = [each.message for each in stored]
+        self.conversation = self._build(store.last_plan(self.id))
+        self.last: Prepared | None = None
+
+    # ---- the history -------------------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The stored history, without the system prompt."""
+        return self._messages
+
+    @property
+    def lead(self) -> int:
+        """How many messages of the conversation stand before the stored ones."""
+        return 1 if self.offer.system else 0
+
+    @property
+    def pins(self) -> set[int]:
+        """Seqs of pinned messages."""
+        return {int(seq) for seq in self._meta.get("pins", [])}
+
+    def append(self, *messages: Message, meta: Mapping[str, Any] | None = None) -> range:
+        """Adds messages: durable when this returns. Returns their seqs."""
+        seqs = self.store.append(self.id, messages, meta=meta)
+        self._take(messages, seqs)
+        return seqs
+
+    def begin_reply(self) -> Reply:
+        """An answer that is about to stream in."""
+        return self.store.begin_reply(self.id)
+
+    def finish_reply(self, reply: Reply, messages: Sequence[Message], meta: Mapping[str, Any] | None = None) -> None:
+        """The whole answer, in the half one's place."""
+        self._take(messages, reply.finish(*messages, meta=meta))
+
+    def keep_reply(self, reply: Reply, meta: Mapping[str, Any] | None = None) -> bool:
+        """What came of an answer that broke off, marked incomplete; False where nothing had come."""
+        seqs = reply.keep(meta=meta)
+        if not len(seqs):
+            return False
+        stored = self.store.load(self.id, seqs.start)
+        self._take([each.message for each in stored], seqs)
+        self.incomplete.update(seqs)
+        return True
+
+    def _take(self, messages: Sequence[Message], seqs: range) -> None:
+        # what a write found and settled (the half answer of a killed process) is loaded with the rest
+        if seqs.start > len(self._messages):
+            missed = self.store.load(self.id, len(self._messages))[: seqs.start - len(self._messages)]
+            for each in missed:
+                self._add(each.message, each.created)
+        now = self._clock()
+        for message in messages:
+            self._add(message, now)
+
+    def _add(self, message: Message, at: float) -> None:
+        self._times[len(self._messages)] = at
+        self._messages.append(message)
+        self.conversation.append(message, at=at)
+
+    def pin(self, seq: int, on: bool = True) -> None:
+        """Pins a stored message, or takes the pin off. Raises UsageError where there is none."""
+        if not 0 <= seq < len(self._messages):
+            raise UsageError(f"no message {seq}", hint=f"this session has messages 0 to {len(self._messages) - 1}")
+        (self.conversation.pin if on else self.conversation.unpin)(seq + self.lead)
+        pins = self.pins | {seq} if on else self.pins - {seq}
+        self.remember(pins=sorted(pins))
+
+    def remember(self, **facts: Any) -> None:
+        """Keeps facts about the session beside it; None takes one away."""
+        self._meta = {key: value for key, value in {**self._meta, **facts}.items() if value is not None}
+        self.store.change_session(self.id, meta=self._meta)
+
+    def original(self, handle: str) -> str | None:
+        """The text behind a handle, from the history; None where it is not there."""
+        return recall_from(handle, list(self.conversation.messages))
+
+    # ---- requests ----------------------------------------------------------------------------------------------
+
+    def prepare(self, *, epoch: bool = False) -> Request:
+        """The next request. Raises ContextOverflow with its bill."""
+        now = self._clock()
+        if not self.ladder:
+            return self._as_it_is(now)
+        prepared = self.conversation.prepare(mode=self.mode, window=self._window, now=now, epoch=epoch)
+        self.last = prepared
+        return Request(
+            prepared.request, prepared.bill, prepared.plan, prepared.report, _count_messages(prepared.request)
+        )
+
+    def _as_it_is(self, now: float) -> Request:
+        settings = msgspec.structs.replace(self.settings, history_budget=None, max_context_tokens=None)
+        whole = self._conversation(settings, None)
+        prepared = whole.prepare(mode="full", window=_BOUNDLESS, now=now)
+        self.last = prepared
+        bill = Bill(prepared.bill)
+        window, assumed = self.window
+        bill["reserved"] = min(bill["reserved"], window // 4)
+        bill["window"], bill["window_assumed"], bill["margin"], bill["held_back"] = window, assumed, 0, 0
+        bill["free"] = window - bill["reserved"] - bill["used"]
+        return Request(prepared.request, bill, prepared.plan, [], _count_messages(prepared.request))
+
+    @property
+    def window(self) -> tuple[int, bool]:
+        """The window in tokens, and whether it is only assumed."""
+        return window_of(self.model.model, self._window or self.settings.max_context_tokens)
+
+    def record(self, request: Request, usage: Usage | None, **facts: Any) -> float | None:
+        """Records a request with its plan and bill; learns from its usage. Returns its cost, None where unknown."""
+        prices = prices_of(self.model.full_name) or prices_of(self.model.model)
+        cost = cost_of(usage, prices) if usage is not None and usage.reported and prices is not None else None
+        self.store.record_request(
+            self.id, mode=self.mode, model=self.model.full_name, plan=request.plan, bill=request.bill, usage=usage,
+            cost=cost, **facts,
+        )  # fmt: skip
+        counted = request.bill["used"]
+        learns = usage is not None and usage.reported and not request.bill["exact"]
+        if learns and usage is not None and self.calibration.add(self.model.full_name, counted, usage.input):
+            self._reckon()
+        return cost
+
+    @property
+    def cost(self) -> float | None:
+        """What the session has cost so far in US dollars; None where no request has a known price."""
+        sums = self.store.usage("session", session=self.id)
+        priced = [each for each in sums if each.requests - each.unpriced - each.failed > 0]
+        return sum(each.cost for each in priced) if priced else None
+
+    # ---- learning ----------------------------------------------------------------------------------------------
+
+    def _reckon(self) -> None:
+        """Holds back more where the provider counts more than brim does: in steps, since each one begins an epoch."""
+        needed = 1 - 1 / self.calibration.upper(self.model.full_name)
+        if needed > (self._margin if self._margin is not None else 0.02):
+            self._margin = min(0.5, math.ceil(needed * 20) / 20)
+            self._rebuild()
+            self.remember(calibration=self.calibration.as_dict())
+
+    def learn(self, error: ProviderOverflow, bill: Mapping[str, Any]) -> str:
+        """Takes over what a refusal says about the window. Returns what was learned, in words."""
+        before, used = int(bill["window"]), int(bill["used"])
+        reserved = int(bill["reserved"])
+        if error.window and error.window < before:
+            learn_window(self.model.model, error.window)
+            self._window = error.window
+            said = f"the window is {error.window:,} tokens, not {before:,}"
+        else:
+            # It names no window, or the one we know: then it counts more than we do. Shrink by what it says, or by a fifth.
+            said_size = error.requested if error.requested and error.requested > used else None
+            share = min(0.95, (used + reserved) / said_size) if said_size else 0.8
+            size = min(before, used + reserved)
+            self._window = max(_LEAST_WINDOW, int(size * share * 0.98))
+            counted = f" ({error.requested:,} by its count, {used:,} by brim's)" if error.requested else ""
+            said = f"the provider refuses {used:,} tokens{counted}; brim goes on as if the window were {self._window:,}"
+        self._rebuild()
+        return said
+
+    def learn_cut(self, cut: SilentCut) -> None:
+        """A server that cut the prompt without a word: what it saw is its window."""
+        if cut.window >= _LEAST_WINDOW:
+            self._window = cut.window
+            self._rebuild()
+
+    # ---- changes -----------------------------------------------------------------------------------------------
+
+    def switch_mode(self, mode: str) -> None:
+        """Another context mode: the next view is built anew from the untouched history."""
+        table_of(mode)
+        self.mode = mode
+        self.store.change_session(self.id, mode=mode)
+
+    def switch_model(self, model: ModelRef, offer: Offer, counter: Counter | None = None) -> None:
+        """Another model; the history stays what it is."""
+        self.model, self.offer, self._own_counter = model, offer, counter
+        self.counter = counter if counter is not None else counter_for(model.model)
+        self._window, self._margin = model.window, self.settings.margin
+        self.store.change_session(self.id, model=model.full_name)
+        self._rebuild()
+
+    def change_settings(self, settings: Settings) -> None:
+        """Other settings for the requests to come."""
+        self.settings, self._margin = settings, settings.margin
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        self.conversation = self._build(self.conversation.plan)
+
+    def _build(self, plan: Any) -> Conversation:
+        settings = msgspec.structs.replace(self.settings, margin=self._margin)
+        if settings.dialect is None and self.model.dialect is not None:
+            settings = msgspec.structs.replace(settings, dialect=self.model.dialect)
+        return self._conversation(settings, plan)
+
+    def _conversation(self, settings: Settings, plan: Any) -> Conversation:
+        body: dict[str, Any] = dict(self.offer.body)
+        if self.offer.tools:
+            body["tools"] = list(self.offer.tools)
+        made = Conversation(
+            self.model.api, model=self.model.model, body=body, settings=settings, plan=plan, counter=self._own_counter
+        )
+        if self.offer.system:
+            made.append(system(self.offer.system))
+        for seq, message in enumerate(self._messages):
+            made.append(message, at=self._times.get(seq))
+        for seq in self.pins:
+            if seq < len(self._messages):
+                made.pin(seq + self.lead)
+        return made
+
+    def explain(self) -> str:
+        """The plan of the last request in words."""
+        plan = self.last.as_plan() if self.last is not None else self.conversation.plan
+        return explain(plan, self.conversation.messages)
+
+    def close(self) -> None:
+        """Lets others write the session."""
+        self.store.release(self.id)
+
+
+def _count_messages(body: Mapping[str, Any]) -> int:
+    value = body.get("messages", body.get("input", ()))
+    return len(value) if isinstance(value, list) else 1

@@ -1,0 +1,102 @@
+"""Streamed Markdown without flicker: finished blocks are printed once and stay; only the block still being written is
+painted again.
+
+A block is finished at an empty line outside a code fence. The tail that is repainted never exceeds the screen: a longer
+one is printed as it stands.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from typing import IO
+
+_FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
+_EVERY_S = 0.05
+
+
+class MarkdownStream:
+    """Takes text as it comes; `close` prints the rest."""
+
+    def __init__(self, out: IO[str], *, width: int | None = None) -> None:
+        from rich.console import Console
+
+        self._out = out
+        self._console = Console(file=out, width=width, soft_wrap=False)
+        self._tail = ""
+        self._painted = 0
+        self._last = 0.0
+
+    def feed(self, text: str) -> None:
+        self._tail += text
+        done, self._tail = split_finished(self._tail)
+        if done:
+            self._erase()
+            self._print(done)
+            self._last = 0.0
+        if time.monotonic() - self._last >= _EVERY_S:
+            self._paint()
+
+    def close(self) -> None:
+        self._erase()
+        if self._tail.strip():
+            self._print(self._tail)
+        self._tail = ""
+        self._out.flush()
+
+    def _paint(self) -> None:
+        """The unfinished block, at most a screen of it from its end."""
+        self._last = time.monotonic()
+        if not self._tail.strip():
+            return
+        lines = self._rendered(self._tail).rstrip("\n").split("\n")
+        room = max(1, self._console.size.height - 2)
+        lines = lines[-room:]
+        self._erase()
+        self._out.write("\n".join(lines) + "\n")
+        self._out.flush()
+        self._painted = len(lines)
+
+    def _erase(self) -> None:
+        if self._painted:
+            self._out.write(f"\x1b[{self._painted}F\x1b[J")
+            self._painted = 0
+
+    def _print(self, text: str) -> None:
+        self._out.write(self._rendered(text))
+        self._out.flush()
+
+    def _rendered(self, text: str) -> str:
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        buffer = io.StringIO()
+        console: Any = Console(
+            file=buffer,
+            width=self._console.width,
+            force_terminal=True,
+            color_system=self._console.color_system or "standard",
+        )
+        console.print(Markdown(text.strip("\n")))
+        return buffer.getvalue() + ("\n" if text.endswith("\n\n") else "")
+
+
+def split_finished(text: str) -> tuple[str, str]:
+    """The finished blocks of a Markdown text, and the tail that may still change."""
+    fence: str | None = None
+    end = at = 0
+    for line in text.splitlines(keepends=True):
+        at += len(line)
+        if not line.endswith("\n"):
+            break
+        mark = _FENCE.match(line)
+        if mark:
+            if fence is None:
+                fence = mark[1]
+            elif mark[1].startswith(fence[0]) and len(mark[1]) >= len(fence):
+                fence = None
+                end = at
+        elif fence is None and not line.strip():
+            end = at
+    return text[:end], text[end:]

@@ -1,0 +1,266 @@
+"""How a one-shot answer is shown: text for people, one JSON object or a line of JSON for each event for programs.
+
+stdout gets the answer (or the JSON), stderr everything else. Colour and movement only where stderr is a terminal and
+NO_COLOR is not set.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import IO, Any, Protocol
+
+from brim.agent import events as ev
+from brim.agent.events import Event, Result, as_json
+from brim.budget import render_bill
+from brim.budget.bill import fit
+from brim.errors import BrimError
+
+TIGHT = 0.1
+"""The bill is shown unasked where less than this share of the window is free."""
+
+
+class Output(Protocol):
+    """Where events go. `fail` tells of an error before any turn could begin, and returns its exit code."""
+
+    def __call__(self, event: Event) -> None: ...
+    def fail(self, error: BrimError) -> int: ...
+    def close(self) -> None: ...
+
+
+def output_for(kind: str, *, bill: bool = False, verbose: bool = False, markdown: bool = True) -> Output:
+    """The output of a format's name."""
+    if kind == "text":
+        return TextOutput(bill=bill, verbose=verbose, markdown=markdown)
+    return JsonOutput(stream=kind == "stream-json")
+
+
+class JsonOutput:
+    """The result as one JSON object, or each event as a line; the result is always last."""
+
+    def __init__(self, *, stream: bool, out: IO[str] | None = None) -> None:
+        self._stream = stream
+        self._out = out or sys.stdout
+
+    def __call__(self, event: Event) -> None:
+        if self._stream or isinstance(event, Result):
+            self._out.write(as_json(event).decode() + "\n")
+            self._out.flush()
+
+    def fail(self, error: BrimError) -> int:
+        self(ev.Failed(error=plain_error(error), bill=getattr(error, "bill", None)))
+        self(Result(ok=False, exit_code=error.code, error=plain_error(error)))
+        return error.code
+
+    def close(self) -> None:
+        pass
+
+
+class TextOutput:
+    """Plain text; on a terminal with Markdown rendered, one line for each tool call and one dim line in the end."""
+
+    def __init__(
+        self,
+        *,
+        bill: bool = False,
+        verbose: bool = False,
+        markdown: bool = True,
+        out: IO[str] | None = None,
+        err: IO[str] | None = None,
+    ) -> None:
+        self._out = out or sys.stdout
+        self._err = err or sys.stderr
+        self._bill = bill
+        self._verbose = verbose
+        self.colour = is_colourful(self._err)
+        self._rendered: Any = None
+        self._markdown = markdown and is_colourful(self._out)
+        self._open_line = False
+        self._shown_bill = False
+        self._calls: dict[str, ev.ToolStarted] = {}
+        self._thinking = False
+
+    # ---- events ------------------------------------------------------------------------------------------------
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, ev.Text):
+            self._text(event.text)
+        elif isinstance(event, ev.Thinking):
+            self._think(event.text)
+        elif isinstance(event, ev.Requested):
+            self._request(event)
+        elif isinstance(event, ev.ToolStarted):
+            self._end_text()
+            self._calls[event.id] = event
+        elif isinstance(event, ev.ToolFinished):
+            self._tool(event)
+        elif isinstance(event, ev.Notice):
+            self._say(f"! {event.text}", "33")
+        elif isinstance(event, ev.Failed):
+            self._failed(event.error, event.advice, event.bill)
+        elif isinstance(event, Result):
+            self._end_text()
+            if event.usage is not None and (event.usage.reported or event.bill is not None):
+                self._say(f"{closing_line(event)}", "2")
+
+    def fail(self, error: BrimError) -> int:
+        self._failed(plain_error(error), [], getattr(error, "bill", None))
+        return error.code
+
+    def close(self) -> None:
+        self._end_text()
+
+    # ---- pieces ------------------------------------------------------------------------------------------------
+
+    def _text(self, text: str) -> None:
+        self._end_thinking()
+        if self._markdown:
+            if self._rendered is None:
+                from brim.cli.markdown import MarkdownStream
+
+                self._rendered = MarkdownStream(self._out)
+            self._rendered.feed(text)
+            return
+        self._out.write(text)
+        self._out.flush()
+        self._open_line = not text.endswith("\n")
+
+    def _end_text(self) -> None:
+        self._end_thinking()
+        if self._rendered is not None:
+            self._rendered.close()
+            self._rendered = None
+        if self._open_line:
+            self._out.write("\n")
+            self._out.flush()
+            self._open_line = False
+
+    def _think(self, text: str) -> None:
+        if self._verbose:
+            self._thinking = True
+            self._err.write(self._dyed(text, "2"))
+            self._err.flush()
+
+    def _end_thinking(self) -> None:
+        if self._thinking:
+            self._err.write("\n")
+            self._thinking = False
+
+    def _request(self, event: ev.Requested) -> None:
+        if event.report:
+            self._say("context: " + "; ".join(describe_pass(line) for line in event.report), "2")
+        free, window = event.bill["free"], max(1, event.bill["window"])
+        tight = free < TIGHT * window and not self._shown_bill
+        if self._bill or tight:
+            self._shown_bill = True
+            self._say(render_bill(event.bill, min(100, width_of(self._err))), "2")
+
+    def _tool(self, event: ev.ToolFinished) -> None:
+        call = self._calls.pop(event.id, None)
+        mark = "✗" if event.is_error else "·"
+        size = f"{event.tokens:,} tokens, {event.seconds:.1f} s"
+        head = f"{mark} {event.name} {brief_arguments(call.arguments if call else '')}".rstrip()
+        self._say(
+            f"{fit(head, max(20, width_of(self._err) - len(size) - 3))}  {size}", "31" if event.is_error else "36"
+        )
+        if self._verbose:
+            self._say("\n".join(f"  {line}" for line in event.text.splitlines()), "2")
+        elif event.is_error:
+            self._say(f"  {fit(event.text.strip().splitlines()[0] if event.text.strip() else '', 200)}", "2")
+
+    def _failed(self, error: Mapping[str, Any], advice: list[str], bill: Mapping[str, Any] | None) -> None:
+        self._say(f"ai: {error['message']}", "31")
+        if error.get("hint"):
+            self._say(f"    {error['hint']}", "")
+        if bill is not None:
+            self._say(render_bill(bill, min(100, width_of(self._err))), "2")
+        for line in advice:
+            self._say(f"  - {line}", "")
+
+    def _say(self, text: str, colour: str) -> None:
+        self._end_text()
+        self._err.write(self._dyed(text, colour) + "\n")
+        self._err.flush()
+
+    def _dyed(self, text: str, colour: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self.colour and colour else text
+
+
+# ---- words that the REPL uses, too ---------------------------------------------------------------------------------
+
+
+def closing_line(result: Result) -> str:
+    """`3,112 in (2,048 cached), 87 out · context 38% · $0.0012 · session $0.0034 · 2.1 s`."""
+    usage = result.usage
+    parts = []
+    if usage is not None and usage.reported:
+        cached = f" ({usage.cached_read:,} cached)" if usage.cached_read else ""
+        parts.append(f"{usage.input:,} in{cached}, {usage.output:,} out")
+    elif result.bill is not None:
+        parts.append(f"~{result.bill['used']:,} in")
+    if result.context is not None:
+        parts.append(f"context {result.context:.0%}")
+    parts.append(money(result.cost) if result.cost is not None else "no price known")
+    if result.session_cost is not None:
+        parts.append(f"session {money(result.session_cost)}")
+    parts.append(f"{result.duration:.1f} s")
+    if result.session:
+        parts.append(short_session(result.session))
+    return " · ".join(parts)
+
+
+def money(dollars: float) -> str:
+    """US dollars, with as many digits as a small sum needs."""
+    return "$0" if dollars == 0 else f"${dollars:.4f}" if dollars < 1 else f"${dollars:.2f}"
+
+
+def short_session(id: str) -> str:
+    from brim.store.values import short_id
+
+    return short_id(id)
+
+
+def brief_arguments(arguments: str) -> str:
+    """The values of a call's arguments on one line."""
+    import msgspec
+
+    try:
+        values = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, ValueError):
+        return " ".join(arguments.split())[:200]
+    if not isinstance(values, dict):
+        return " ".join(str(values).split())[:200]
+    shown = [
+        " ".join(str(value).split())[:120] if place == 0 else f"{key}={' '.join(str(value).split())[:60]}"
+        for place, (key, value) in enumerate(values.items())
+    ]
+    return " ".join(shown)
+
+
+def describe_pass(line: Mapping[str, Any]) -> str:
+    """One entry of a report in words: `compress 3 stub, 41,000 -> 12,000 tokens`."""
+    if line.get("pass") == "repair":
+        return f"repaired message {line.get('at')}: {line.get('did')}"
+    done = ", ".join(f"{line[kind]} {kind}" for kind in ("trim", "stub", "fold", "drop") if line.get(kind))
+    sizes = f", {line['before']:,} -> {line['after']:,} tokens" if "before" in line else ""
+    return f"{line.get('pass')} {done}{sizes}".strip()
+
+
+def plain_error(error: BrimError) -> dict[str, Any]:
+    """An error as JSON values, without its bill."""
+    return {key: value for key, value in error.as_dict().items() if key != "bill"}
+
+
+def is_colourful(stream: IO[str]) -> bool:
+    """Whether colours belong on a stream: a terminal, no NO_COLOR, not a dumb one."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def width_of(stream: IO[str]) -> int:
+    """Columns of the terminal; 100 where there is none."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 100
+    except (OSError, ValueError):
+        return shutil.get_terminal_size((100, 24)).columns

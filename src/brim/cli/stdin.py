@@ -1,0 +1,57 @@
+"""What stands on stdin, without ever waiting for somebody who will not write: a prompt never hangs on an open, idle pipe."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+
+FIRST_BYTE_S = 1.0
+"""How long a pipe may take to begin where a prompt is there already; one that has begun is read to its end."""
+MOST = 64 * 1024 * 1024
+"""More than this is not read: it would never fit a window."""
+
+
+def read_piped(*, required: bool) -> str | None:
+    """The text on stdin. None where it is a terminal, closed, empty, or (unless `required`) idle."""
+    stream = sys.stdin
+    if stream is None or stream.closed:
+        return None
+    try:
+        descriptor = stream.fileno()
+        if os.isatty(descriptor):
+            return None if not required else _decode(_read(descriptor))
+        mode = os.fstat(descriptor).st_mode
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISCHR(mode) and not required:
+        return None  # /dev/null and its like
+    if not stat.S_ISREG(mode) and not required and sys.platform != "win32":
+        ready, _, _ = select.select([descriptor], [], [], FIRST_BYTE_S)
+        if not ready:
+            return None
+    return _decode(_read(descriptor))
+
+
+def _read(descriptor: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while size < MOST and (piece := os.read(descriptor, 1 << 20)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
+
+
+def _decode(data: bytes) -> str | None:
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    return text if text.strip() else None
+
+
+def join_prompt(prompt: str | None, piped: str | None) -> str | None:
+    """Prompt and piped text as one message: the text first, marked off, then what is asked of it."""
+    if piped is None:
+        return prompt
+    if prompt is None:
+        return piped
+    return f"<stdin>\n{piped.rstrip(chr(10))}\n</stdin>\n\n{prompt}"
