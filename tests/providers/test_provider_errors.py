@@ -91,7 +91,8 @@ def test_allowance_of_a_minute_teaches_no_window() -> None:
     body = {
         "error": {
             "message": "Request too large for model `llama-3.1-8b-instant` in organization `org_x` service "
-            "tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 9876, please reduce your message size and try again.",
+            "tier `on_demand` on tokens per minute (TPM): Limit 6000, Requested 9876, please reduce "
+            "your message size and try again.",
             "type": "tokens",
             "code": "rate_limit_exceeded",
         }

@@ -465,6 +465,34 @@ def test_connections_are_used_again() -> None:
     assert len(ports) == 1
 
 
+def test_connection_that_the_server_closed_meanwhile() -> None:
+    """A kept connection that turns out to be closed is not a failure: the request goes out on a new one."""
+    connections = 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        head = await _head(reader)
+        length = next(
+            int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")
+        )
+        await reader.readexactly(length)
+        whole = b'{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}'
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(whole), whole)
+        )
+        await writer.drain()
+        await reader.read(1)  # the next request has begun: close without an answer
+
+    async def work() -> None:
+        async with served(handle) as url, WireProvider("t", "openai.chat", url, env={}) as provider:
+            for _ in range(3):
+                assert (await provider.complete(body_of("openai.chat"))).ended == "complete"
+
+    run(work())
+    assert connections == 3
+
+
 async def _head(reader: asyncio.StreamReader) -> bytes:
     try:
         return await reader.readuntil(b"\r\n\r\n")

@@ -89,6 +89,7 @@ class Connection:
         self.url = url
         self.timeouts = timeouts
         self.proxy = proxy_for(url, env)
+        self.kept = False  # an answer has come, so its connection may be in the pool
         self._env = env
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -110,6 +111,7 @@ class Connection:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
             self._loop = loop
+            self.kept = False
         return self._session
 
     async def close(self) -> None:

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import re
 
-_N = r"(?<![\w.#/-])(\d{1,9})(?![\w]|[.,]\d|-\d)"
+_OTHER_UNIT = (
+    r" ?(?:messages|turns|characters|chars|bytes|images|items|words|pages|requests|seconds|minutes|[kmg]i?b)\b"
+)
+_N = rf"(?<![\w.#/-])(\d{{1,9}})(?![\w]|[.,]\d|-\d|{_OTHER_UNIT})"
 _HUGE = 50_000_000
 
 _SUM_OVER = re.compile(
     rf"{_N}[^\d.;+]{{0,20}}\+[^\d.;]{{0,30}}{_N}(?: ?\+ ?{_N})?[^\d.;]{{0,20}}?"
     rf"(?:>=?|exceeds?|is (?:greater|larger|more) than)[^\d.;]{{0,30}}{_N}"
 )
+_OF_ALL = re.compile(r"(?<![\w./])(\d{3,9}) ?(?:/|\bof\b) ?(\d{3,9})(?![\w/]|\.\d)")
 _OVER_DIFFERENCE = re.compile(rf"{_N} (?:>|>=) {_N} ?- ?{_N}")
 _PARTS = re.compile(
     rf"{_N} `?(?:inputs?|prompt|input text|message)`? ?tokens?[^\d.;]{{0,40}}(?:\band\b|\bplus\b|\+)[^\d.;]{{0,40}}{_N}"
@@ -43,7 +47,7 @@ _REQUESTED = tuple(
     for pattern in (
         rf"\brequest(?:ed|s)?\b(?: \w+){{0,3}} ?\(?{_N}",
         rf"\b(?:prompt|input|messages?|conversation|tokens?|contains|resulted in|length|got|given|sent|passed|count|current)"
-        rf"{_GAP}{{0,40}}{_N}",
+        rf"[^\d.,;\n]{{0,40}}{_N}",
         rf"{_N} tokens?\b",
     )
 )
@@ -56,10 +60,17 @@ def read_figures(text: str) -> tuple[int | None, int | None]:
         return int(match[4]), sum(int(part) for part in match.groups()[:3] if part)
     if match := _OVER_DIFFERENCE.search(text):
         return int(match[2]), int(match[1]) + int(match[3])
+    if match := _OF_ALL.search(text):
+        used, whole = int(match[1]), int(match[2])
+        return whole, used if used > whole else None
     window_match = next((match for pattern in _WINDOW if (match := pattern.search(text)) and _sane(match[1])), None)
     if window_match is None:
         requested_match = next((match for pattern in _REQUESTED if (match := pattern.search(text))), None)
         return None, int(requested_match[1]) if requested_match and _sane(requested_match[1]) else None
+    figures = re.findall(_N, text)
+    alone = len(figures) == 1 and "token" not in text
+    if alone and text[window_match.start(1) - 1] == "(":  # "context window exceeds limit (2013)": an error's number
+        return None, None
     window = int(window_match[1])
     parts = _PARTS.search(text)
     if parts and window_match.start(1) not in (parts.start(1), parts.start(2)):

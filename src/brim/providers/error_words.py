@@ -28,6 +28,7 @@ RATE = _any(
     r"\bwait before (?:trying|retrying|sending)",
     r"concurren\w+ (?:limit|requests?)",
     r"\bper[ -](?:minute|day|hour)\b.{0,30}\blimit|\blimit.{0,30}\bper[ -](?:minute|day|hour)\b",
+    r"\b(?:daily|hourly|weekly) .{0,30}\b(?:limit|quota|cap)\b",
     r"requests? (?:rate )?(?:increased|is) too (?:quickly|frequent|fast)",
     r"请求过于频繁|速率限制|频率限制|限流|并发(?:数|限制)|每分钟",
 )
@@ -41,6 +42,7 @@ QUOTA = _any(
     r"credit balance",
     r"requires more credits|credits? required|out of credits?|no credits?|can only afford",
     r"billing[ _](?:hard[ _]limit|not[ _]active)|payment required|arrearage|overdue|spend(?:ing)? limit",
+    r"\bmonthly (?:usage |spend\w* )?limit|\bkey limit exceeded",
     r"usage is required for long context",
     r"usage limits?\. you will regain",
     r"余额不足|欠费|额度不足",
@@ -52,6 +54,7 @@ OVERFLOW_CODES = _any(
     r"max_prompt_tokens_exceeded",
     r"tokens_limit_reached",
     r"(?:context_window|prompt|input)_too_(?:long|large)",
+    r"max_(?:prompt|input|context)_tokens.{0,20}exceed",
     r"context_overflow|contextwindowexceeded|max_context_length|model_context_window",
 )
 
@@ -73,7 +76,7 @@ OVERFLOW_STRONG = _any(
     rf"{_CONTEXT}.{{0,120}}{_OVER}",
     rf"{_OVER}.{{0,120}}{_CONTEXT}",
     rf"{_CONTEXT}.{{0,40}}(?:less|smaller|lower) than.{{0,30}}(?:prompt|input|request|messages)",
-    r"\bcontext overflow",
+    r"\bcontext overflow|\bnot enough context|\b(?:ran )?out of context",
     r"\bn_keep\b.{0,20}>=",
     r"(?:supports?|limited to|has)\b.{0,30}\b\d[\d.,]*\s?[km]?(?: tokens?)?(?: of)? context\b",
     r"\bmaximum (?:prompt|input|sequence|model) (?:length|tokens?)\b.{0,60}\b(?:but|request|contains|got|exceed|tokens)",
@@ -101,15 +104,17 @@ OVERFLOW_VAGUE = _any(
     r"(?:输入|提示词|对话)[^。\n]{0,12}(?:超过|超出)[^。\n]{0,12}(?:长度|限制|上限)",
 )
 
-TOKEN_LIMIT = re.compile(
-    r"\b(?:limit|maximum|max|allowed|capacity)\b.{0,60}\btokens\b|\btokens\b.{0,60}\b(?:limit|maximum|max|allowed)\b"
-)
+_LIMIT = r"(?:\b(?:limit|maximum|max|allowed|capacity|accepts|up to)\b|" + _CONTEXT + ")"
+TOKEN_LIMIT = _any(rf"{_LIMIT}.{{0,60}}\btokens\b", rf"\btokens\b.{{0,60}}{_LIMIT}", r"\d/\d+ tokens\b")
+
+# Tokens that are no size of a text.
+OTHER_TOKENS = re.compile(r"\b(?:stop|special|bad|banned|forced|bias) tokens?\b")
 
 NEGATIVE_OUTPUT = re.compile(r"max\w*tokens\b.{0,60}(?:got|was|received|given|:|=) ?-\d", re.S)
 
 # An output limit of its own ("supports at most 16384 completion tokens") says nothing about the window.
 OUTPUT_ONLY = _any(
-    r"\bmax_\w*tokens\b",
+    r"\bmax_(?!prompt|input|context|total)\w*tokens\b",
     r"\bmax(?:imum)?(?: allowed)?(?: number of)? (?:output|completion|response|new) tokens",
     r"\bbudget_tokens\b",
 )

@@ -117,7 +117,7 @@ def _is_overflow(case: _Case) -> bool:
         return True
     if any(ended_of(code) == "overflow" for code in case.facts.codes):
         return True
-    text = case.text
+    text = words.OTHER_TOKENS.sub(" ", case.text)
     if words.NEGATIVE_OUTPUT.search(text):
         return True
     if words.OUTPUT_ONLY.search(text) and not words.INPUT_WORDS.search(words.OUTPUT_ONLY.sub(" ", text)):
@@ -127,6 +127,8 @@ def _is_overflow(case: _Case) -> bool:
     if words.OTHER_MEASURE.search(text) and not words.TOKENS.search(text):
         return False
     if words.OTHER_MEASURE.search(text) and words.TOO_LARGE.search(text) and not words.OVERFLOW_TOKENS.search(text):
+        return False
+    if case.status == 429 and not words.INPUT_WORDS.search(text):
         return False
     if words.OVERFLOW_TOKENS.search(text) or words.OVERFLOW_VAGUE.search(text):
         return True

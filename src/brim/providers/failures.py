@@ -145,7 +145,9 @@ class Failures:
             hint = "behind a company proxy, point SSL_CERT_FILE to its certificate"
         elif isinstance(error, aiohttp.ClientConnectorDNSError):
             message = f"{self.name}: the host {parts.hostname} is not known here"
-        elif isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, ConnectionResetError)):
+        elif isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, ConnectionResetError)) or (
+            isinstance(error, aiohttp.ClientOSError) and not isinstance(error, aiohttp.ClientConnectorError)
+        ):
             message = f"{self.name} at {where} closed the connection without an answer"
         elif isinstance(error, aiohttp.InvalidURL):
             return InvalidRequest(

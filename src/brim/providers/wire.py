@@ -142,13 +142,7 @@ class WireProvider:
         assembler = assembler_for(self.api)
         response: aiohttp.ClientResponse | None = None
         try:
-            response = await self._connection.session().post(
-                self.url,
-                data=io.BytesIO(encode(self._payload(body, stream))),  # a large body is then sent in pieces
-                headers=self._request_headers(body, stream),
-                proxy=self._connection.proxy,
-                allow_redirects=False,  # a redirect would carry the key to another host
-            )
+            response = await self._post(encode(self._payload(body, stream)), self._request_headers(body, stream))
             if response.status >= 300:
                 raise await self._failures.refused(response, model)
             async for event in self._read(response, assembler, model):
@@ -161,6 +155,28 @@ class WireProvider:
         finally:
             if response is not None:
                 response.close()  # a stream that was left half-read must not go back to the pool
+
+    async def _post(self, body: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
+        """The response's head. A connection that was kept open may have been closed by the server meanwhile (llama.cpp
+        does so after each stream): that is no failure of the server's, so the next connection is tried."""
+        import aiohttp
+
+        for attempt in range(3):
+            try:
+                response = await self._connection.session().post(
+                    self.url,
+                    data=io.BytesIO(body),  # a large body is then sent in pieces
+                    headers=headers,
+                    proxy=self._connection.proxy,
+                    allow_redirects=False,  # a redirect would carry the key to another host
+                )
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+                if not self._connection.kept or isinstance(error, aiohttp.ClientConnectorError) or attempt == 2:
+                    raise
+                continue
+            self._connection.kept = True
+            return response
+        raise AssertionError("the last attempt returns or raises")
 
     async def _read(
         self, response: aiohttp.ClientResponse, assembler: Assembler, model: str | None
