@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from brim.formats import parse_request
 from brim.formats.dialects import violations
 from shared_histories import BODIES, DIALECTS, Conversation, conversations, place_of
 
-EXAMPLES = 40
+EXAMPLES = int(os.environ.get("BRIM_LAW_EXAMPLES", "300"))
 MODES = ("full", "compact", "auto")
 RESERVED = 200
 

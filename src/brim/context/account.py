@@ -24,7 +24,7 @@ def make_account(frame: Frame, history: History, plan: Plan, view: list[Message]
         lines.append({"kind": "tools", "label": "tool definitions", "tokens": budget.tools, "count": len(tools)})
     names: dict[str, str] = {}
     summary = plan.summary.text if plan.summary is not None else None
-    inserted = {insert.text for insert in plan.inserts}
+    inserted = {insert.text.split("\n", 1)[0] for insert in plan.inserts}
     pinned = {id(history.messages[index].wire) for index in history.pins} - {id(None)}
     for message, tokens in zip(view, counter.count_messages(view), strict=True):
         lines.append(_line(message, tokens, names, summary, inserted, pinned))

@@ -16,8 +16,9 @@ import msgspec
 from brim.budget.settings import Settings
 from brim.context import passes
 from brim.context.draft import Draft
+from brim.context.inserts import recall_for
 from brim.context.modes import table_of, trigger
-from brim.context.plan import Fate, Plan, Sent, Summary
+from brim.context.plan import Fate, Insert, Plan, Sent, Summary
 from brim.context.relevance import Terms
 from brim.context.render import render
 from brim.context.summarise import summarise
@@ -48,6 +49,7 @@ class Planner:
         self.weigher = weigher
         self.report: list[Line] = []
         self.summary: Summary | None = None
+        self.inserts: tuple[Insert, ...] = ()
         self.before: Plan | None = None
 
     # ---- one request -------------------------------------------------------------------------------------------
@@ -60,7 +62,7 @@ class Planner:
         self.report = [{"pass": "repair", "at": each.at, "did": each.what} for each in draft.history.repairs]
         self.before = before
         plan = before if before is not None else Plan(draft.mode, line, cause=cause)
-        self.summary = plan.summary
+        self.summary, self.inserts = plan.summary, plan.inserts
         changes = draft.changes
         lowered = self._arrive(plan)
         started = None
@@ -82,7 +84,7 @@ class Planner:
         lowered = lowered or draft.changes != changes or self.summary is not plan.summary
         if started is not None and before is not None and not lowered:
             started = None  # the passes found nothing to lower: the epoch goes on
-        inserts = plan.inserts if started is None else ()
+        self._bring_back(plan, started is not None)
         n = len(draft.history)
         seen = plan.seen
         if draft.now is not None and n > plan.sent.count:
@@ -93,7 +95,7 @@ class Planner:
             cause=started if started is not None and before is not None else plan.cause,
             fates=draft.fates() if lowered or before is None else plan.fates,
             summary=self.summary,
-            inserts=inserts,
+            inserts=self.inserts,
             repairs=draft.history.repairs,
             seen=seen,
             sent=Sent(n, "", plan.sent.count, draft.now),
@@ -101,6 +103,23 @@ class Planner:
             summary_failures=failures,
             summary_refused=refused,
         )
+
+    def _bring_back(self, plan: Plan, new_epoch: bool) -> None:
+        """In auto: what was let go and matters to a question that has just come stands beside it from now on."""
+        draft = self.draft
+        if new_epoch and self.inserts:
+            self.inserts = ()  # what an insert held has its own fate again: select has just judged it
+            self.measure()
+        question = draft.history.last_user
+        if draft.mode != "auto" or new_epoch or self.before is None or not draft.ranges or question < plan.sent.count:
+            return
+        insert = recall_for(draft, question, self.terms)
+        room = int(trigger(draft.mode, self.settings) * draft.budget) - draft.used
+        if insert is not None and insert.tokens <= room:
+            self.inserts = (*self.inserts, insert)
+            before = draft.used
+            self.measure()
+            self.report.append({"pass": "insert", **insert.why, "before": before, "after": draft.used})
 
     # ---- arrival -----------------------------------------------------------------------------------------------
 
@@ -197,14 +216,14 @@ class Planner:
     def measure(self) -> None:
         """Counts what the view holds beside the history's messages: summary, inserts, lines at seams."""
         draft = self.draft
-        if self.summary is None and not draft.ranges:
+        if self.summary is None and not draft.ranges and not self.inserts:
             draft.extra = 0
             return
         draft.extra = sum(draft.history.counter.count_messages(self._view())) - draft.total
 
     def _view(self) -> list[Message]:
         """The view as the draft stands."""
-        plan = Plan(self.draft.mode, "", fates=self.draft.fates(), summary=self.summary)
+        plan = Plan(self.draft.mode, "", fates=self.draft.fates(), summary=self.summary, inserts=self.inserts)
         return render(self.draft.history, plan, recall=self.draft.recall)
 
     def _reach(self, room: int) -> int:
@@ -232,7 +251,7 @@ def check_fit(draft: Draft, bill: Any) -> None:
     last = history.last_user
     largest = max(range(len(draft.rank)), key=lambda index: draft.tokens[index], default=-1)
     role = history.messages[largest].role if largest >= 0 else "system"
-    what = "the last user message" if largest == last else f"a {role} message"
+    what = "the last user message" if largest == last else f"{'an' if role == 'assistant' else 'a'} {role} message"
     raise ContextOverflow(
         f"the request needs {draft.used:,} tokens that cannot go (system, pins, last user message, newest step), "
         f"and {draft.budget:,} are available; {what} alone is {draft.tokens[largest] if largest >= 0 else 0:,}",

@@ -81,7 +81,7 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None) -> 
         for id in step.open:
             lost[id] = len(out)
             done.append(Repair(len(out), f"call {id} had no result: a stand-in says so"))
-            out.append(Message("tool", (ToolResult(id, (Text(INTERRUPTED),), None),), name=step.open[id] or None))
+            out.append(Message("tool", (ToolResult(id, (Text(INTERRUPTED),), None),)))
         step.open = {}
 
     for message in messages:
