@@ -3,7 +3,7 @@
 import pytest
 
 from brim.context.pins import pinned_spans, pinned_texts
-from brim.conversation import Message, assistant, result, system, user
+from brim.conversation import Message, Text, assistant, result, system, user
 
 
 def pins(message: Message) -> list[str]:
@@ -44,3 +44,9 @@ def test_message_marked_by_the_caller() -> None:
     """A message that the caller marked is a pin as a whole, once, whatever its role."""
     history = [user("a\n\n[PIN] b"), assistant("c"), user("[PIN] d")]
     assert pinned_texts(history, {0, 1}) == [(0, "a\n\n[PIN] b"), (1, "c"), (2, "[PIN] d")]
+
+
+def test_a_content_block_begins_a_paragraph() -> None:
+    """In a message of several text blocks a pin may stand at the start of any, except in one made by brim."""
+    assert pins(user("see the file", Text("[PIN] b\nc"), Text("d"))) == ["[PIN] b\nc"]
+    assert pins(user("[brim: notice]\n\n[PIN] a", Text("[PIN] b"))) == ["[PIN] b"]

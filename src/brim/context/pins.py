@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from brim.context.wording import is_injected
-from brim.conversation import Message
+from brim.conversation import Message, Text
 
 MARKER = "[PIN]"
 
@@ -24,12 +24,17 @@ def pinned_spans(message: Message) -> list[tuple[int, int]]:
     A span starts at its marker and ends before the blank line (or the end of the text), trailing white space left
     out. Tool results, assistant messages and text injected by brim have none.
     """
-    if message.role not in ("user", "system"):
+    if message.role not in ("user", "system") or MARKER not in message.text:
         return []
-    text = message.text
-    if MARKER not in text or is_injected(text):
-        return []
-    return list(_spans(text))
+    spans: list[tuple[int, int]] = []
+    offset = 0
+    for part in message.parts:
+        if isinstance(part, Text):
+            # A content block begins a paragraph: clients put a note or a file beside what the person typed.
+            if not is_injected(part.text):
+                spans.extend((offset + start, offset + end) for start, end in _spans(part.text))
+            offset += len(part.text) + 1
+    return spans
 
 
 def pinned_texts(messages: Sequence[Message], marked: Collection[int] = ()) -> list[tuple[int, str]]:
