@@ -23,7 +23,7 @@ WORDS = [
     "é",
     "42",
     "1099",
-    "\t",
+    "a\tb",
     "TODO",
 ]
 PNG = base64.b64encode(

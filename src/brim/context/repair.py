@@ -53,13 +53,13 @@ def is_blank(message: Message) -> bool:
         if type(part) is Text:
             if not part.text or part.text.isspace():
                 return True
-        elif type(part) is ToolResult and (not part.content or _blank(part)):
+        elif type(part) is ToolResult and (not part.content or any(_is_blank_text(inner) for inner in part.content)):
             return True
     return False
 
 
-def _blank(result: ToolResult) -> bool:
-    return all(type(part) is Text and not part.text.strip() for part in result.content)
+def _is_blank_text(part: Part) -> bool:
+    return type(part) is Text and (not part.text or part.text.isspace())
 
 
 class _Step:
@@ -201,10 +201,12 @@ def _fill_empty(messages: list[Message], done: list[Repair]) -> list[Message]:
 
 
 def _filled(part: Part) -> Part | None:
-    if isinstance(part, Text) and not part.text.strip():
+    if _is_blank_text(part):
         return None
-    if isinstance(part, ToolResult) and (not part.content or _blank(part)):
-        return msgspec.structs.replace(part, content=(Text(NO_OUTPUT),))
+    if isinstance(part, ToolResult):
+        content = tuple(inner for inner in part.content if not _is_blank_text(inner))
+        if len(content) != len(part.content) or not content:
+            return msgspec.structs.replace(part, content=content or (Text(NO_OUTPUT),))
     return part
 
 
