@@ -33,9 +33,11 @@ class Bench:
         return output
 
     def write(self, name: str, data: str | bytes) -> Path:
+        """A file as the session has not seen it yet."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data.encode() if isinstance(data, str) else data)
+        self.ctx.files.pop(path, None)
         return path
 
     def with_caps(self, **caps: int) -> Bench:

@@ -76,14 +76,18 @@ def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
 
 def find_spans(text: str, old: str) -> list[tuple[int, int]]:
     """Where `old` stands in `text`, without overlaps; a line end in it matches LF and CR LF."""
-    pattern = r"\r?\n".join(re.escape(part) for part in with_newlines(old, "\n").split("\n"))
-    return [match.span() for match in re.finditer(pattern, text)]
+    return [match.span() for match in _pattern(old).finditer(text)]
+
+
+def _pattern(old: str) -> re.Pattern[str]:
+    # A CR LF is one line end: neither its LF nor its CR is anything of its own.
+    lines = (re.escape(part).replace("\\\r", r"\r(?!\n)") for part in with_newlines(old, "\n").split("\n"))
+    return re.compile(r"(?:\r\n|(?<!\r)\n)".join(lines))
 
 
 def _overlaps(text: str, old: str, span: tuple[int, int]) -> bool:
     """Whether `old` also matches a place that overlaps the first one ("aa" in "aaa")."""
-    end = min(len(text), span[1] + len(old) * 2)
-    return bool(find_spans(text[span[0] + 1 : end], old))
+    return _pattern(old).search(text, span[0] + 1, span[1] + len(old) * 2) is not None
 
 
 def splice(text: str, spans: list[tuple[int, int]], new: str, newline: str) -> str:

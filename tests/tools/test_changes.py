@@ -1,0 +1,247 @@
+"""write and edit: exactly what was asked changes, whole or not at all, and can be put back."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from brim.tools import restore
+
+from .conftest import Bench
+
+MIXED = b"one\ntwo\r\nthree\nbar\rbaz\n  trailing  \nno newline at end"
+
+
+@pytest.mark.parametrize("old", ["first = 1\nsecond = 2", "first = 1\r\nsecond = 2"])
+@pytest.mark.parametrize("more", [{}, {"replace_all": True}])
+def test_edit_in_a_crlf_file(bench: Bench, old: str, more: dict[str, bool]) -> None:
+    """Text given with LF matches a file with CRLF, and the file keeps its own line ends."""
+    bench.write("w.py", b"first = 1\r\nsecond = 2\r\nthird = 3\r\n")
+    output = bench.call("edit", path="w.py", old=old, new="first = 10\nsecond = 20", **more)
+    assert (bench.root / "w.py").read_bytes() == b"first = 10\r\nsecond = 20\r\nthird = 3\r\n"
+    assert "-first = 1\n" in output.text and "+first = 10\n" in output.text and "\r" not in output.text
+    assert "\r" not in bench.call("read", path="w.py").text
+
+
+def test_write_keeps_line_ends(bench: Bench) -> None:
+    """A CRLF file written anew with LF stays a CRLF file; a new file has what was given."""
+    bench.write("w.py", b"first = 1\r\nsecond = 2\r\n")
+    output = bench.call("write", path="w.py", content="first = 10\nlast\n")
+    assert (bench.root / "w.py").read_bytes() == b"first = 10\r\nlast\r\n" and "CRLF line ends kept" in output.text
+    bench.call("write", path="deep/er/new.txt", content="a\r\nb\n")
+    assert (bench.root / "deep/er/new.txt").read_bytes() == b"a\r\nb\n"
+    assert "unchanged" in bench.call("write", path="w.py", content="first = 10\nlast\n").text
+
+
+def test_edit_touches_nothing_else(bench: Bench) -> None:
+    """In a file of mixed line ends, lone CRs and trailing blanks exactly the bytes of the text differ; the mode is kept."""
+    bench.write("mix.txt", MIXED).chmod(0o755)
+    bench.call("edit", path="mix.txt", old="three", new="3")
+    assert (bench.root / "mix.txt").read_bytes() == MIXED.replace(b"three", b"3")
+    assert os.stat(bench.root / "mix.txt").st_mode & 0o7777 == 0o755
+    bench.call("edit", path="mix.txt", old="two\n3\nbar", new="two\n3\nBAR")
+    assert (bench.root / "mix.txt").read_bytes() == MIXED.replace(b"three", b"3").replace(b"bar", b"BAR")
+
+
+def _ends(text: str) -> list[str]:
+    """The text character by character, CR LF as one."""
+    return re.findall(r"\r\n|[\s\S]", text)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(["a", "b", "é", "\n", "\r\n", " ", "汉", "x\n"]), min_size=1, max_size=25),
+    st.data(),
+    st.text(st.sampled_from("ab\né "), max_size=6),
+)
+def test_edit_is_a_splice(bench: Bench, pieces: list[str], data: st.DataObject, new: str) -> None:
+    """Any unique text replaced by any other: before and after it every byte stays, and read back it says what was asked."""
+    text = "".join(pieces)
+    plain = text.replace("\r\n", "\n")
+    start = data.draw(st.integers(0, len(plain) - 1))
+    old = plain[start : data.draw(st.integers(start + 1, len(plain)))]
+    assume(old != new and len(re.findall(f"(?={re.escape(old)})", plain)) == 1)
+    path = bench.write("s.txt", text.encode())
+    output = bench.call("edit", path="s.txt", old=old, new=new)
+    assert not output.is_error, output.text
+    after = path.read_bytes().decode()
+    assert after.replace("\r\n", "\n") == plain.replace(old, new)
+    before, behind = start, len(plain) - start - len(old)
+    assert _ends(after)[:before] == _ends(text)[:before]
+    assert _ends(after)[len(_ends(after)) - behind :] == _ends(text)[len(_ends(text)) - behind :]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "said"),
+    [
+        ("alpha\nbeta\n", "betta", "nearest is line 2: 'beta'"),
+        ("    x = 1\n", "x  = 1", "line 1 differs only in blanks: '    x = 1'"),
+        ("\tif a:\n\t\tb()\n", "if a:\n    b()", "line 1 differs only in blanks"),
+        ("one\ntwo\nthree\n", "two\nfour", "it begins at line 2, but line 3 is 'three', not 'four'"),
+        ("a = 1\nb = 2\na = 1\n", "a = 1", "2 times in f.txt (lines 1, 3)"),
+        ("aaa\n", "aa", "2 times"),
+        ("x\n" * 30, "x", "30 times in f.txt (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 20 more)"),
+        ("x\n", "", "old is empty"),
+        ("x\n", "y", "not found"),
+    ],
+)
+def test_what_cannot_be_edited_is_explained(bench: Bench, text: str, old: str, said: str) -> None:
+    """No match or several: nothing changes, and the answer says where the text nearly is, or all the places."""
+    path = bench.write("f.txt", text)
+    output = bench.call("edit", path="f.txt", old=old, new="new")
+    assert output.is_error and said in output.text, output.text
+    assert path.read_text() == text
+
+
+def test_replace_all(bench: Bench) -> None:
+    """replace_all changes each place, in the line ends of each place."""
+    bench.write("f.txt", b"a;b\r\na;b\na;b")
+    output = bench.call("edit", path="f.txt", old=";", new=";\n", replaceAll=True)
+    assert (bench.root / "f.txt").read_bytes() == b"a;\r\nb\r\na;\nb\na;\nb"
+    assert output.meta["replaced"] == 3 and "3 places" in output.text
+    assert "same text" in bench.call("edit", path="f.txt", old="a", new="a").text
+
+
+def test_encodings_are_kept(bench: Bench) -> None:
+    """UTF-16, a byte order mark, Latin-1 and stray bytes survive an edit; what an encoding cannot hold is refused."""
+    for data, encoding in (
+        ("größe = 1\r\nzwei\r\n".encode("utf-16"), "utf-16"), (b"\xef\xbb\xbf" + "größe = 1\nzwei\n".encode(), "utf-8-sig"),
+        ("größe = 1\nzwei\n".encode("latin-1"), "latin-1"),
+    ):  # fmt: skip
+        path = bench.write("e.txt", data)
+        assert not bench.call("edit", path="e.txt", old="größe = 1", new="größe = 2").is_error
+        assert path.read_bytes() == data.decode(encoding).replace("1", "2").encode(encoding)
+    refused = bench.call("edit", path="e.txt", old="zwei", new="二")
+    assert refused.is_error and "Latin-1" in refused.text and "二" in refused.text
+    assert "is UTF-8 now" in bench.call("write", path="e.txt", content="二\n").text
+    stray = bench.write("stray.txt", "ü one ".encode() + b"\xff\xfe two\n")
+    bench.call("edit", path="stray.txt", old="two", new="2")
+    assert stray.read_bytes() == "ü one ".encode() + b"\xff\xfe 2\n"
+    assert bench.call("edit", path="stray.txt", old="ü", new="\ud83d").is_error
+    bench.write("img.png", b"\x89PNG\r\n\x1a\n" + bytes(40))
+    assert "a PNG image" in bench.call("edit", path="img.png", old="PNG", new="x").text
+
+
+def test_changed_since_it_was_read(bench: Bench) -> None:
+    """A file that somebody else changed since it was read is not overwritten; a touched or newly read one is fine."""
+    path = bench.write("f.txt", "one\n")
+    bench.call("read", path="f.txt")
+    path.write_text("two\n")
+    for name, more in (("edit", {"old": "two", "new": "2"}), ("write", {"content": "x\n"})):
+        output = bench.call(name, path="f.txt", **more)
+        assert output.is_error and "has changed since it was read" in output.text and path.read_text() == "two\n"
+    bench.call("read", path="f.txt")
+    os.utime(path, (1, 1))
+    assert not bench.call("edit", path="f.txt", old="two", new="2").is_error
+    assert not bench.call("edit", path="f.txt", old="2", new="3").is_error
+    path.unlink()
+    assert not bench.call("write", path="f.txt", content="again\n").is_error
+
+
+def test_checkpoints_put_files_back(bench: Bench) -> None:
+    """Each change keeps what was there: going back through the checkpoints restores content, mode and absence."""
+    path = bench.write("f.sh", b"a\r\n\xff\n")
+    path.chmod(0o750)
+    first = bench.call("edit", path="f.sh", old="a", new="b").meta["checkpoint"]
+    second = bench.call("write", path="f.sh", content="whole\n").meta["checkpoint"]
+    third = bench.call("write", path="new/g.txt", content="x").meta["checkpoint"]
+    for saved in (third, second, first):
+        restore(bench.ctx, saved)
+    assert path.read_bytes() == b"a\r\n\xff\n" and path.stat().st_mode & 0o777 == 0o750
+    assert not (bench.root / "new/g.txt").exists()
+    assert not bench.call("edit", path="f.sh", old="a", new="c").is_error
+
+
+def test_links_out_of_the_workspace(bench: Bench) -> None:
+    """No write goes through a link to the outside, dangling ones included; the real target is named; links inside work."""
+    outside = bench.root.parent / "workspace_outside"
+    outside.mkdir()
+    (outside / "target.txt").write_text("before")
+    (bench.root / "plan.txt").symlink_to(outside / "target.txt")
+    (bench.root / "todo.txt").symlink_to(outside / "unborn.txt")
+    (bench.root / "dir").symlink_to(outside)
+    for path, real in (
+        ("plan.txt", "target.txt"), ("todo.txt", "unborn.txt"), ("dir/new.txt", "new.txt"), ("dir/sub/new.txt", "sub/new.txt"),
+        ("../workspace_outside/x", "x"), ("dir/../workspace_outside/y", "y"),
+    ):  # fmt: skip
+        output = bench.call("write", path=path, content="AFTER")
+        assert output.is_error and str(outside / real) in output.text, output.text
+    assert str(outside / "target.txt") in bench.call("edit", path="plan.txt", old="before", new="AFTER").text
+    assert os.listdir(outside) == ["target.txt"] and (outside / "target.txt").read_text() == "before"
+    bench.write("inside.txt", "in")
+    (bench.root / "ok").symlink_to("inside.txt")
+    assert not bench.call("edit", path="ok", old="in", new="out").is_error
+    assert (bench.root / "ok").is_symlink() and (bench.root / "inside.txt").read_text() == "out"
+    bench.ctx.granted.add(outside)
+    assert not bench.call("write", path="plan.txt", content="AFTER").is_error
+    assert (outside / "target.txt").read_text() == "AFTER" and (bench.root / "plan.txt").is_symlink()
+
+
+def test_what_the_system_refuses_is_told(bench: Bench) -> None:
+    """A path that cannot be written gives the system's reason, and leaves nothing behind."""
+    bench.write("file", "x")
+    for path in ("file/below.txt", "x" * 300, "a\0b", "", "folder/"):
+        output = bench.call("write", path=path, content="y")
+        assert output.is_error, path
+    assert [entry.name for entry in bench.root.iterdir()] == ["file"]
+
+
+def test_large_diffs_are_bounded(bench: Bench) -> None:
+    """Rewriting a large file answers at once, with the diff or its size, within the cap."""
+    bench.write("big.txt", "".join(f"old line {i}\n" for i in range(40_000)))
+    began = time.monotonic()
+    output = bench.call("write", path="big.txt", content="".join(f"new line {i}\n" for i in range(40_000)))
+    assert time.monotonic() - began < 20 and "lines 1-40000 replaced by 40000 lines" in output.text
+    many = bench.call("edit", path="big.txt", old="new line 1", new="changed line 1", replace_all=True)
+    assert not many.is_error and bench.ctx.count(many.text) <= bench.ctx.caps.diff + 100
+    small = bench.call("edit", path="big.txt", old="new line 39999\n", new="end\n")
+    assert "@@ -39997,5 +39997,5 @@" in small.text and "+end\n" in small.text
+
+
+_WRITER = """
+    import asyncio, sys, pathlib
+    from brim.tools import ToolContext, run_tool
+    class NoBlobs:
+        def put(self, data): return ""
+    ctx = ToolContext(pathlib.Path(sys.argv[1]), NoBlobs(), len)
+    async def main():
+        print("ready", flush=True)
+        size = 0
+        while True:
+            size += 1
+            if sys.argv[2] == "write":
+                await run_tool("write", {"path": "f.txt", "content": f"{size}\\n" * 60_000}, ctx)
+            else:
+                await run_tool("edit", {"path": "f.txt", "old": f"{size - 1}\\n", "new": f"{size}\\n",
+                                        "replace_all": True}, ctx)
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("tool", ["write", "edit"])
+def test_killed_while_writing(tmp_path: Path, tool: str) -> None:
+    """SIGKILL at a random moment of a write or an edit: the file is the old one or the new one, whole."""
+    rng = random.Random(7)
+    path = tmp_path / "f.txt"
+    for _ in range(int(os.environ.get("BRIM_TEST_KILLS", "12"))):
+        path.write_text("0\n" * 60_000)
+        command = [sys.executable, "-c", textwrap.dedent(_WRITER), str(tmp_path), tool]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            time.sleep(rng.random() * 0.1)
+            process.send_signal(signal.SIGKILL)
+        lines = path.read_text().split("\n")
+        assert len(lines) == 60_001 and lines[-1] == "" and len(set(lines[:-1])) == 1
+        for left in tmp_path.glob(".f.txt.*.tmp"):
+            left.unlink()

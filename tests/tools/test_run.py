@@ -1,0 +1,228 @@
+"""Calls from models: each gets an answer that says what was wrong, the loop goes on, nothing runs twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from brim.conversation import ToolCall, call
+from brim.tokens import counter_for
+from brim.tools import (
+    Tool,
+    ToolContext,
+    ToolOutput,
+    default_tools,
+    run_calls,
+    run_tool,
+    storable_arguments,
+    tool_schemas,
+)
+
+from .conftest import Bench
+
+
+class Counted:
+    """A tool without required parameters that knows how often it ran, and how many of it at once."""
+
+    def __init__(self, name: str = "list_files", read_only: bool = True) -> None:
+        self.ran: list[Mapping[str, Any]] = []
+        self.now = self.most = 0
+        parameters = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        self.tool = Tool(name, "lists", parameters, self.run, read_only)
+
+    async def run(self, arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        self.now -= 1
+        self.ran.append(arguments)
+        return ToolOutput(f"answer {len(self.ran)}")
+
+
+def run_all(bench: Bench, calls: list[ToolCall], **more: Any) -> list[ToolOutput]:
+    return asyncio.run(run_calls(calls, bench.ctx, **more))
+
+
+@pytest.mark.parametrize("raw", ["", "{}", "null", "  ", None])
+def test_no_arguments(bench: Bench, raw: str | None) -> None:
+    """Empty, blank, null or missing arguments are none: a tool that needs none runs, another says what is missing."""
+    listing = Counted()
+    tools = [*default_tools(), listing.tool]
+    assert asyncio.run(run_tool("list_files", raw, bench.ctx, tools=tools)).text == "answer 1"
+    missing = asyncio.run(run_tool("read", raw, bench.ctx, tools=tools))
+    assert missing.is_error and "'path' is missing" in missing.text
+    assert json.loads(storable_arguments(raw)) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "said"),
+    [
+        ("write", '{"path": "a.txt", "content": "half', "at character 30 of 34"),
+        ("bash", '{command: "touch ran"}', "at character 2 of 22"),
+        ("read", '{"path":"a"}{"path":"b"}', "more text follows the object at character 13"),
+        ("read", '["a"]', "a list"),
+        ("read", '"a"', "a string"),
+        ("read", "17", "a number"),
+        ("read", '{"path": NaN}', "NaN"),
+        ("read", '{"path": Infinity}', "Infinity"),
+        ("bash", '{"command": "touch ran", "command": "true"}', "'command' stands in them twice"),
+        ("read", "[" * 100_000, "nested too deeply"),
+        ("read", "{'path': 'a'}", "at character 2"),
+        ("read", '{"path": "a\nb"}', "at character 12"),
+    ],
+)
+def test_malformed_arguments_run_nothing(bench: Bench, name: str, raw: str, said: str) -> None:
+    """What is no JSON object is refused with reason and place and nothing runs; stored, it is valid JSON."""
+    [output] = run_all(bench, [ToolCall("c1", name, raw)], finish_reason="tool_calls")
+    assert (
+        output.is_error and "not valid" in output.text and said in output.text and "the tool was not run" in output.text
+    )
+    assert "output limit" not in output.text and len(output.text) < 2000
+    assert not list(bench.root.iterdir())
+    assert json.loads(storable_arguments(raw)) == {"invalid_arguments": raw}
+
+
+def test_arguments_cut_by_the_output_limit(bench: Bench) -> None:
+    """Where the reply ended at the output limit, the cut call is told so; the calls before it are not."""
+    cut = ToolCall("c2", "write", '{"path": "a.txt", "content": "half')
+    outputs = run_all(bench, [ToolCall("c1", "read", "[]"), cut], finish_reason="length")
+    assert "output limit" not in outputs[0].text
+    assert "reached the output limit" in outputs[1].text and "several steps" in outputs[1].text
+    assert not (bench.root / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("grepp", {}, "did you mean 'grep'?"),
+        ("Read", {"path": "x"}, "did you mean 'read'?"),
+        ("functions.bash", {}, "did you mean 'bash'?"),
+        ("zzz", {}, "tools: grep, glob, read"),
+        ("", {}, "there is no tool ''"),
+        ("read", {"pth": "x"}, "no parameter 'pth'; did you mean 'path'?"),
+        ("read", {"path": "x", "zzz": 1}, "read takes path, [offset], [limit], [char]"),
+        ("read", {"path": ["x"]}, "'path' of read must be a string, not [\"x\"]"),
+        ("read", {"path": "x", "offset": "two"}, 'must be an integer, not "two"'),
+        ("read", {"path": "x", "offset": True}, "must be an integer, not true"),
+        ("read", {"path": "x", "offset": 1.5}, "must be an integer, not 1.5"),
+        ("grep", {"pattern": "x", "no_ignore": "yes"}, "must be a boolean"),
+        ("read", {"path": "x", "file_path": "y"}, "the same parameter"),
+        ("read", {"path": None}, "must be a string, not null"),
+        ("edit", {"path": "x"}, "'old', 'new' are missing"),
+        ("write", {"path": "x", "content": "\ud83d"}, "half a character"),
+    ],
+)
+def test_wrong_calls_are_explained(bench: Bench, name: str, arguments: dict[str, Any], said: str) -> None:
+    """Unknown tools, unknown, missing or mistyped parameters: an error that names the culprit and what is right."""
+    output = asyncio.run(run_tool(name, arguments, bench.ctx))
+    assert output.is_error and said in output.text, output.text
+
+
+def test_other_spellings_are_taken(bench: Bench) -> None:
+    """Numbers as text, whole floats, nulls for optional parameters and well-known other names mean what they say."""
+    bench.write("a.txt", "one\ntwo\n")
+    for arguments in (
+        {"path": "a.txt", "offset": "2"},
+        {"file_path": "a.txt", "offset": 2.0, "limit": None}, {"filePath": "a.txt", "offset": " 2 "},
+    ):  # fmt: skip
+        assert asyncio.run(run_tool("read", arguments, bench.ctx)).text.startswith("two\n[")
+    assert not asyncio.run(run_tool("bash", {"cmd": "true", "timeout": "5"}, bench.ctx)).is_error
+    assert not asyncio.run(run_tool("grep", {"query": "one", "noIgnore": "true"}, bench.ctx)).is_error
+
+
+def test_duplicate_ids_run_once(bench: Bench) -> None:
+    """An exact duplicate shares the first answer, the same id with other content is refused; nothing runs twice."""
+    listing = Counted()
+    calls = [
+        call("list_files", {"n": 1}, id="a"),
+        call("list_files", {"n": 1}, id="a"),
+        call("list_files", {"n": 2}, id="a"),
+    ]
+    told: list[str] = []
+
+    async def on_result(which: ToolCall, output: ToolOutput) -> None:
+        told.append(output.text)
+
+    outputs = run_all(bench, calls, tools=[listing.tool], on_result=on_result)
+    assert outputs[0].text == outputs[1].text == "answer 1" and len(listing.ran) == 1
+    assert outputs[2].is_error and "already used" in outputs[2].text and len(told) == 2
+
+
+def test_hundreds_of_calls(bench: Bench) -> None:
+    """200 calls get 200 answers in order; only a few read at once, and changes run one after the other in their place."""
+    reads, writes = Counted("look"), Counted("change", read_only=False)
+    calls = [call("change" if n % 50 == 25 else "look", {"n": n}, id=f"c{n}") for n in range(200)]
+    outputs = run_all(bench, calls, tools=[reads.tool, writes.tool])
+    assert len(outputs) == 200 and not any(output.is_error for output in outputs)
+    assert len(reads.ran) == 196 and [a["n"] for a in writes.ran] == [25, 75, 125, 175]
+    assert 1 < reads.most <= bench.ctx.caps.parallel and writes.most == 1
+
+
+def test_order_of_changes_and_reads(bench: Bench) -> None:
+    """A read after a write in one message sees what was written."""
+    outputs = run_all(
+        bench,
+        [
+            call("write", {"path": "a.txt", "content": "one\n"}, id="1"),
+            call("read", {"path": "a.txt"}, id="2"),
+            call("edit", {"path": "a.txt", "old": "one", "new": "two"}, id="3"),
+            call("grep", {"pattern": "two"}, id="4"),
+        ],
+    )
+    assert outputs[1].text.startswith("one\n") and outputs[3].text.startswith("a.txt:1:two\n")
+
+
+def test_colliding_names(bench: Bench) -> None:
+    """Two tools of one name are an error that says so; neither runs."""
+    one, two = Counted(), Counted()
+    output = asyncio.run(run_tool("list_files", "{}", bench.ctx, tools=[one.tool, two.tool]))
+    assert output.is_error and "2 tools are called 'list_files'" in output.text and not one.ran + two.ran
+
+
+def test_a_broken_tool_is_told(bench: Bench) -> None:
+    """A tool that raises is answered for, its message bounded; the conversation goes on."""
+
+    async def broken(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        raise RuntimeError("boom " * 50_000)
+
+    tool = Tool("broken", "", {"type": "object", "properties": {}}, broken)
+    output = asyncio.run(run_tool("broken", "{}", bench.ctx, tools=[tool]))
+    assert output.is_error and "RuntimeError: boom" in output.text
+    assert bench.ctx.count(output.text) <= bench.ctx.caps.bash_stderr
+
+
+def test_permission_stands_before_every_tool(bench: Bench) -> None:
+    """What is not permitted does not run, and the refusal is the answer."""
+    asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    async def permit(tool: Tool, arguments: Mapping[str, Any], ctx: ToolContext) -> str | None:
+        asked.append((tool.name, arguments))
+        return None if tool.read_only else "denied: run with --allow 'write(*)'"
+
+    calls = [
+        call("write", {"path": "a", "content": ""}, id="1"),
+        call("glob", {"pattern": "*"}, id="2"),
+        call("read", "[]", id="3"),
+    ]
+    outputs = run_all(bench, calls, permit=permit)
+    assert "--allow 'write(*)'" in outputs[0].text and outputs[0].is_error and not outputs[1].is_error
+    assert not list(bench.root.iterdir()) and asked == [
+        ("write", {"path": "a", "content": ""}),
+        ("glob", {"pattern": "*"}),
+    ]
+
+
+def test_schemas_are_small() -> None:
+    """All tools together cost a small model fewer than 900 tokens of its window, and each is complete."""
+    schemas = tool_schemas(default_tools())
+    assert [schema["name"] for schema in schemas] == ["grep", "glob", "read", "edit", "write", "bash", "recall"]
+    assert counter_for("gpt-4o").count_text(json.dumps(schemas)) < 900
+    for schema, tool in zip(schemas, default_tools(), strict=True):
+        properties = schema["parameters"]["properties"]
+        assert set(schema) == {"name", "description", "parameters"} and schema["description"]
+        assert set(schema["parameters"]["required"]) <= set(properties)
+        assert set(tool.aliases.values()) <= {*properties, "stop_early"} and not set(tool.aliases) & set(properties)
