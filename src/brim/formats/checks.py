@@ -29,12 +29,12 @@ def is_object(text: Any) -> bool:
         return False
 
 
-def text_blocks(content: Any, where: str) -> Iterator[str]:
-    """Empty text blocks in a content list."""
+def text_blocks(content: Any, where: str, *, empty: bool = False) -> Iterator[str]:
+    """Text blocks without text in a content list; with `empty`, a text may be empty or white space."""
     if isinstance(content, list):
         for j, block in enumerate(content):
             if isinstance(block, Mapping) and block.get("type") in ("text", "input_text", "output_text"):
                 if not isinstance(block.get("text"), str):
                     yield f"{where}[{j}].text: must be a string"
-                elif not block["text"].strip():
+                elif not empty and not block["text"].strip():
                     yield f"{where}[{j}]: empty text block"

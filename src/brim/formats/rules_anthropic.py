@@ -39,11 +39,6 @@ def anthropic_violations(body: Mapping[str, Any]) -> Iterator[str]:
         yield from text_blocks(content, f"{where}.content")
         if isinstance(content, list):
             yield from _anthropic_blocks(content, str(role), where, seen)
-    if messages and isinstance(messages[-1], Mapping) and messages[-1].get("role") == "assistant":
-        last = messages[-1].get("content")
-        text = last[-1].get("text") if isinstance(last, list) and last and isinstance(last[-1], Mapping) else last
-        if isinstance(text, str) and text != text.rstrip():
-            yield f"messages[{len(messages) - 1}]: a final assistant message must not end in white space"
     yield from _anthropic_pairs(messages)
 
 

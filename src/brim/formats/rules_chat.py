@@ -16,7 +16,8 @@ _CHAT_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "fu
 
 
 def chat_violations(messages: Sequence[Any], dialect: str) -> Iterator[str]:
-    """Roles, content and pairing of chat messages; `openai` alone takes white space and empty results."""
+    """Roles, content and pairing of chat messages. Hosted OpenAI takes empty text (not null, not an empty list)."""
+    lenient = dialect == "openai"
     open_calls: dict[str, str] = {}  # id -> place of the call still to be answered
     answered: set[str] = set()
     for i, message in enumerate(messages):
@@ -29,12 +30,12 @@ def chat_violations(messages: Sequence[Any], dialect: str) -> Iterator[str]:
             yield f"{where}.role: {role!r} is not one of {', '.join(sorted(_CHAT_ROLES))}"
         if content is not None and not isinstance(content, str | list):
             yield f"{where}.content: must be a string or a list"
-        yield from text_blocks(content, f"{where}.content")
+        yield from text_blocks(content, f"{where}.content", empty=lenient)
         if role in ("tool", "function"):
             call_id = message.get("tool_call_id") if role == "tool" else f"function:{message.get('name')}"
             if content is None or content == []:
                 yield f"{where}.content: a tool message must have content"
-            elif dialect != "openai" and blank(content):
+            elif not lenient and blank(content):
                 yield f"{where}.content: empty"
             if not isinstance(call_id, str) or not call_id:
                 yield f"{where}.tool_call_id: missing"
@@ -49,13 +50,13 @@ def chat_violations(messages: Sequence[Any], dialect: str) -> Iterator[str]:
         yield from (f"{place}: call {call_id!r} has no result right after it" for call_id, place in open_calls.items())
         open_calls, answered = {}, set()
         if role != "assistant":
-            if content is None or content in ("", []) or (dialect != "openai" and blank(content)):
+            if content is None or content == [] or (not lenient and blank(content)):
                 yield f"{where}.content: empty"
             continue
         calls = message.get("tool_calls")
         legacy = message.get("function_call")
         bare = not calls and not legacy and not message.get("refusal") and not message.get("audio")
-        if bare and (content is None or content in ("", []) or (dialect != "openai" and blank(content))):
+        if bare and (content is None or content == [] or (not lenient and blank(content))):
             yield f"{where}.content: empty, and no tool call"
         if calls == []:
             yield f"{where}.tool_calls: an empty list"
