@@ -18,8 +18,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 Span: TypeAlias = tuple[int, int]
-Kind: TypeAlias = Literal["code", "run", "list", "grep"]
+Kind: TypeAlias = Literal["code", "run", "list", "grep", "data", "text"]
 
+PROSE = True
 LONG_LINE = 240
 """Characters; a longer line is cut inside. A page of source code has hardly any."""
 AROUND = 64
@@ -31,10 +32,18 @@ BLOCK_LINES = 3
 BLOCK_BYTES = 120
 """A repeat is at least this long (30 tokens), so that the mark naming its source pays."""
 
+HEAD = 96
+"""Characters of a JSON row that name it: its first pairs. They stay also where the row goes."""
+ERROR_CHARS = 6_000
+"""At most so much of a failed result is held to be its error text (about 2,000 tokens)."""
+ERROR_TAIL = 6
+
 _WORD = re.compile(r"[A-Za-z_][\w./-]{3,}|\d{3,}")
 _CODE_LIKE = re.compile(r"\d|[_./-]|[a-z][A-Z]")
 _QUOTED = re.compile(r'"([^"\\\n]{2,24})"')
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_CLAUSE = re.compile('[^\\s，。！？；：、,.!?;:（）()“”"]{4,}')
+_PROSE = re.compile(r"(?:[A-Za-z][a-z']*[,.;:]?[ \t]+){7}[A-Za-z]")
 _ROW_END = re.compile(r"\}\s*,\s*(?=\{)")
 
 
@@ -45,9 +54,17 @@ def identifiers(line: str) -> Iterator[tuple[str, int, int]]:
         if len(word) >= 3 and _CODE_LIKE.search(word):
             yield word, match.start(), match.end()
     if _HAN.search(line):
+        quoted = False
         for match in _QUOTED.finditer(line):
             if _HAN.search(match.group(1)):
+                quoted = True
                 yield match.group(1), match.start(), match.end()
+        if not quoted:
+            for match in _CLAUSE.finditer(line):
+                if _HAN.search(match.group()):
+                    yield match.group(), match.start(), match.end()
+    elif PROSE and _PROSE.search(line):
+        yield line.strip(), 0, len(line)
 
 
 def lines_of(text: str) -> list[Span]:
@@ -96,20 +113,25 @@ class Seen:
 
     def __init__(self) -> None:
         self.count: dict[str, int] = {}
-        self.used: dict[int, int] = {}
+        self.missed = 0
+        self._lost: set[int] = set()
         self._blocks: dict[int, int] = {}
         self._held: dict[int, list[int]] = {}
         self._sole: dict[int, int] = {}
         self._referred: dict[int, set[int]] = {}
 
-    def arrive(self, index: int, text: str, spans: Sequence[Span] | None = None, *, result: bool) -> None:
+    def arrive(self, index: int, text: str, spans: Sequence[Span] | None = None, *, result: bool) -> set[int]:
         """Message `index` enters the view, whole or only with `spans` of its text. A message that is no tool result
-        is also a use of the results that alone held what it says."""
+        is also a use of the results that alone held what it says: their indices are returned."""
         shown = text if spans is None else "\n".join(text[a:b] for a, b in spans)
         self.add(shown)
         self._hold(index, shown)
         hit: set[int] = set()
+        missed = False
         for key in _keys(text):
+            if key in self._lost:
+                self._lost.discard(key)
+                missed = missed or not result
             owner = self._sole.get(key, -2)
             if not result:
                 if owner >= 0:
@@ -117,14 +139,16 @@ class Seen:
                 self._sole[key] = -1
             elif owner != -1:
                 self._sole[key] = index
-        for owner in hit:
-            self.used[owner] = self.used.get(owner, 0) + 1
+        self.missed += missed
+        return hit
 
     def lower(self, index: int, text: str, before: Sequence[Span] | None, after: Sequence[Span]) -> None:
         """Message `index` now shows only `after` of its text instead of `before` (None: all of it)."""
         self.remove(text if before is None else "\n".join(text[a:b] for a, b in before))
         shown = "\n".join(text[a:b] for a, b in after)
         self.add(shown)
+        stays = set(_keys(shown))
+        self._lost.update(key for key in _keys(text) if self._sole.get(key) == index and key not in stays)
         for key in self._held.pop(index, ()):
             if self._blocks.get(key) == index:
                 del self._blocks[key]
@@ -225,13 +249,83 @@ def repeats(text: str, seen: Seen) -> list[Repeat]:
     return found
 
 
+def without(text: str, found: Sequence[Repeat], kind: Kind) -> list[Span]:
+    """The ranges of an arriving result that stay once its repeats are left out; of rows of JSON, their heads as well."""
+    kept: list[Span] = []
+    heads = barest(text, kind, failed=False) if kind == "data" else []
+    at = 0
+    for repeat in found:
+        if repeat.start > at:
+            _extend(kept, (at, repeat.start))
+        for span in _within(heads, [(repeat.start, repeat.end)]):
+            _extend(kept, span)
+        at = repeat.end
+    if at < len(text):
+        _extend(kept, (at, len(text)))
+    return kept
+
+
+def barest(text: str, kind: Kind, *, failed: bool, spans: Sequence[Span] | None = None) -> list[Span]:
+    """The ranges that stay of a result whatever happens below the trigger: [] means a stub.
+
+    Of a failed result its error text: the lines with error words, their neighbours, and the end. Of rows of JSON their
+    heads, which name them. `spans` is what the view shows now; nothing outside it comes back.
+    """
+    kept: list[Span] = []
+    if failed:
+        kept = error_spans(text)
+    elif kind == "data":
+        for start, end in units_of(text):
+            if end - start > HEAD + AROUND:
+                stop = text.rfind('", "', start, start + HEAD)
+                kept.append((start, stop + 2 if stop > start + HEAD // 2 else start + HEAD))
+            else:
+                _extend(kept, (start, end))
+    return kept if spans is None else _within(kept, spans)
+
+
+def error_spans(text: str) -> list[Span]:
+    """The lines of a failed result that say what failed: those with error words and one to either side, and the end."""
+    lines = lines_of(text)
+    if len(text) <= ERROR_CHARS // 10:
+        return [(0, len(text))]
+    wanted: set[int] = set(range(max(0, len(lines) - ERROR_TAIL), len(lines)))
+    used = sum(lines[k][1] - lines[k][0] for k in wanted)
+    for k in range(len(lines) - 1, -1, -1):
+        start, end = lines[k]
+        if not _ERROR.search(text, start, end):
+            continue
+        for near in (k, k - 1, k + 1):
+            if 0 <= near < len(lines) and near not in wanted:
+                used += lines[near][1] - lines[near][0]
+                if used > ERROR_CHARS:
+                    break
+                wanted.add(near)
+    kept: list[Span] = []
+    for k in sorted(wanted):
+        _extend(kept, lines[k])
+    return [(max(start, end - ERROR_CHARS), end) for start, end in kept]
+
+
+def _within(spans: Sequence[Span], outer: Sequence[Span]) -> list[Span]:
+    """The parts of `spans` that lie inside `outer`; both in order."""
+    return [(max(a, c), min(b, d)) for a, b in spans for c, d in outer if max(a, c) < min(b, d)]
+
+
 def digest(
-    text: str, seen: Seen, *, index: int = -1, spans: Sequence[Span] | None = None, mark_bytes: int = 10
+    text: str,
+    seen: Seen,
+    *,
+    index: int = -1,
+    spans: Sequence[Span] | None = None,
+    stays: Sequence[Span] = (),
+    mark_bytes: int = 10,
 ) -> list[Span]:
     """The ranges of a read result that its digest keeps: [] means a stub, and `[(0, len(text))]` that nothing goes.
 
     `spans` is what the view shows of it now (None: all of it), and must be counted in `seen`. A run of lines is only
-    left out where it is longer than its mark (`mark_bytes` of UTF-8). Lines that a later result refers to stay.
+    left out where it is longer than its mark (`mark_bytes` of UTF-8). Lines that a later result refers to stay, and so
+    do the ranges `stays` (what `barest` gives).
     """
     shown = [(0, len(text))] if spans is None else list(spans)
     own: dict[str, int] = {}
@@ -254,20 +348,25 @@ def digest(
         cut.clear()
 
     any_new = False
+    at = 0
     for start, end, words in units:
         hits = [(a, b) for word, a, b in words if word in new]
         line = text[start:end]
-        if not hits and not (index >= 0 and seen.is_referred(index, line)):
+        at = next((at for at in range(at, len(stays)) if stays[at][1] > start), len(stays))
+        must = at < len(stays) and stays[at][0] < end
+        if not hits and not must and not (index >= 0 and seen.is_referred(index, line)):
             cut.append((start, end))
             continue
         any_new = True
         close()
         new.difference_update(word for word, _, _ in words)
-        if end - start <= LONG_LINE or not hits:
+        if end - start <= LONG_LINE or not (hits or must):
             _extend(kept, (start, end))
         else:
-            for a, b in hits:
-                _extend(kept, (max(start, start + a - AROUND), min(end, start + b + AROUND)), gap=12)
+            around = [(max(start, start + a - AROUND), min(end, start + b + AROUND)) for a, b in hits]
+            around += [(max(a, start), min(b, end)) for a, b in stays[at:] if a < end]
+            for span in sorted(around):
+                _extend(kept, span, gap=12)
     if not any_new:
         return []
     close()
@@ -282,6 +381,10 @@ def _extend(spans: list[Span], span: Span, gap: int = 0) -> None:
         spans.append(span)
 
 
+_ERROR = re.compile(
+    r"\b(?:[A-Z]\w*(?:Error|Exception)|error|errors|failed|FAILED|ERROR|failure|fatal|panic|Traceback|denied|refused|"
+    r"not found|No such file|cannot|timed out)\b|错误|失败|异常|出错|拒绝|超时|未找到|无法"
+)
 _NUMBERED = re.compile(r"^\s{0,8}\d+[\t:|→]|^\s+\d+\s*$")
 _FOUND = re.compile(r"^[\w./+-]*[./][\w./+-]*[:-]\d*[:-]?")
 _ONE_WORD = re.compile(r"^(?:[-dlrwx]{10}.*|\S+)$")
@@ -296,12 +399,17 @@ def kind_of(text: str) -> Kind:
 
     The name of the tool says little (`bash` is all of them); how soon a result is used again differs by this kind.
     """
+    head = text[:400].lstrip()
+    if head[:1] in "[{" and '":' in head:
+        return "data"
     lines = [line for line in text.split("\n", 400)[:400] if line.strip() and not line.startswith("<")]
     count = len(lines)
     if not count:
         return "run"
     if sum(bool(_NUMBERED.match(line)) for line in lines) >= 0.6 * count:
         return "code"
+    if sum(bool(_HAN.search(line) or _PROSE.search(line)) for line in lines) >= 0.5 * count:
+        return "text"
     ran = sum(bool(_RAN.search(line)) for line in lines)
     if sum(bool(_FOUND.match(line)) for line in lines) >= 0.6 * count and ran <= 0.3 * count:
         return "grep"
