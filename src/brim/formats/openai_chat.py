@@ -59,10 +59,33 @@ def parse(wires: Any, where: str = "messages") -> tuple[list[Message], int]:
                 if size == 3 and role == "tool" and type(call_id := wire.get("tool_call_id")) is str:
                     add(Message("tool", (ToolResult(call_id, (Text(content),)),), API, wire))
                     continue
+            elif content is None and len(wire) == 3 and wire.get("role") == "assistant" and "content" in wire:
+                calls = _plain_calls(wire.get("tool_calls"))
+                if calls:
+                    add(Message("assistant", calls, API, wire))
+                    continue
         wire, changed = clean_value(wire)
         cleaned += changed
         add(_parse_slow(wire, f"{where}[{index}]", roles))
     return messages, cleaned
+
+
+def _plain_calls(calls: Any) -> tuple[ToolCall, ...] | None:
+    """The calls of a list of ordinary, clean function calls; None if one of them needs a closer look."""
+    if type(calls) is not list:
+        return None
+    out: list[ToolCall] = []
+    for call in calls:
+        function = call.get("function") if type(call) is dict and len(call) == 3 else None
+        if type(function) is not dict or len(function) != 2 or call.get("type") != "function":
+            return None
+        call_id, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
+        if type(call_id) is not str or type(name) is not str or type(arguments) is not str:
+            return None
+        if not (call_id.isascii() and name.isascii() and (arguments.isascii() or not needs_cleaning(arguments))):
+            return None
+        out.append(ToolCall(call_id, name, arguments, call))
+    return tuple(out)
 
 
 def _parse_slow(wire: Any, where: str, roles: Mapping[str, Role]) -> Message:
