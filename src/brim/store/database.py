@@ -135,27 +135,26 @@ class Database:
     @contextlib.contextmanager
     def write(self) -> Iterator[Work]:
         """A transaction that is committed, and durable, when the block ends without an error."""
-        with self._work("BEGIN IMMEDIATE") as (work, raw):
+        with self._work("BEGIN IMMEDIATE", "commit") as work:
             yield work
-            raw.commit()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Work]:
         """One consistent snapshot; whatever the block does, nothing is written."""
-        with self._work("BEGIN") as (work, raw):
+        with self._work("BEGIN", "rollback") as work:
             yield work
-            raw.rollback()
 
     @contextlib.contextmanager
-    def _work(self, begin: str) -> Iterator[tuple[Work, Any]]:
+    def _work(self, begin: str, end: str) -> Iterator[Work]:
         raw: Any = None
         try:
             raw = self.engine.raw_connection()
             cursor = raw.cursor()
             if self.sqlite:
                 cursor.execute(begin)
-            yield Work(cursor, self.engine.dialect, self._compiled), raw
-            cursor.close()
+            yield Work(cursor, self.engine.dialect, self._compiled)
+            cursor.close()  # SQLite does not commit while a statement still has rows to give
+            getattr(raw, end)()
         except BaseException as error:
             if raw is not None:
                 with contextlib.suppress(Exception):
@@ -215,9 +214,10 @@ class Database:
 
     def _explain_sqlite(self, error: sqlite3.Error) -> StoreError | None:
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        undecodable = str(error).startswith("Could not decode to UTF-8")  # the module's own error: it has no code
+        if undecodable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return Damaged(
-                f"the session database {self.where} is damaged: {error}",
+                f"the session database {self.where} is damaged: {str(error)[:200]}",
                 hint="what can be read opens read-only; `brim sessions export` saves it",
             )
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):

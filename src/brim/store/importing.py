@@ -240,9 +240,9 @@ def _from_brim(entries: list[Entry], warnings: list[str]) -> Found:
             raise UsageError(f"{entry.place} was exported by a newer brim", hint="upgrade brim (pipx upgrade brim)")
         found.head = {**value.get("session", {}), "seed_plan": value.get("seed_plan")}
         found.recallable = bool(value.get("recallable", True))
-        for kind, many in (("message", "messages"), ("request", "requests"), ("original", "originals")):
+        for one, many in (("message", "messages"), ("request", "requests"), ("original", "originals")):
             for n, each in enumerate(value.get(many, ())):
-                lines.append(Entry({"type": kind, **each}, f"{entry.place}, {kind} {n}"))
+                lines.append(Entry({"type": one, **each}, f"{entry.place}, {one} {n}"))
     wired: tuple[int, list[Message]] = (-1, [])
     for entry in lines:
         value = entry.value if isinstance(entry.value, Mapping) else {}
@@ -254,10 +254,8 @@ def _from_brim(entries: list[Entry], warnings: list[str]) -> Found:
         elif kind == "message":
             piece = value.get("piece", 0)
             if "wire" in value:
-                wired = (
-                    value["seq"],
-                    _parse_message(Entry(value["wire"], entry.place), value.get("api", ""), warnings),
-                )
+                wire = Entry(value["wire"], entry.place)
+                wired = (value["seq"], _parse_message(wire, str(value.get("api", "")), warnings))
             message = _brim_message(value, piece, wired)
             if message is None:
                 warnings.append(f"{entry.place}: skipped, no message in it")
@@ -296,7 +294,8 @@ def _from_llm(entries: Iterable[Entry], now: float) -> Found:
     """What `llm logs --json` prints: one object for each exchange. The system prompt is repeated in each."""
     found = Found("llm log")
     said: str | None = None
-    for value in (entry.value for entry in entries if isinstance(entry.value, Mapping)):
+    exchanges: Iterable[Mapping[str, Any]] = (each.value for each in entries if isinstance(each.value, Mapping))
+    for value in exchanges:
         facts = Facts(claude_code.seconds(value.get("datetime_utc")) or now)
         if value.get("system") and value["system"] != said:
             said = str(value["system"])

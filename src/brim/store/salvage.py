@@ -35,6 +35,7 @@ def save_what_can_be(path: Path, into: Database) -> str:
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
         source = sqlite3.connect(copy, isolation_level=None)
+        source.text_factory = lambda data: data.decode("utf-8", "replace")
         try:
             source.execute("PRAGMA writable_schema=ON")  # go on past a schema that does not quite parse
             with into.definition() as target:

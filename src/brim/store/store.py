@@ -17,7 +17,7 @@ import msgspec
 from sqlalchemy import BigInteger, Text, bindparam, delete, func, select, update
 
 from brim.conversation import Message, assistant
-from brim.errors import SessionNotFound, StoreUnusable
+from brim.errors import SessionNotFound, StoreError, StoreUnusable
 from brim.store import sessions as rows_of_sessions
 from brim.store.blobs import CAP
 from brim.store.blobtable import StoredBlobs
@@ -50,8 +50,10 @@ _GATE = (
     )
     .select_from(sessions.outerjoin(leases, leases.c.session == sessions.c.n))
     .where(sessions.c.id == _ID)
-    .with_for_update(of=sessions)
 )  # fmt: skip
+# Postgres: writers of a session queue up here, before the gate looks. (Locking in the same statement would let it see
+# the lease and the messages as they were before it had to wait.) SQLite has one writer at a time anyway.
+_LOCK = select(sessions.c.n).where(sessions.c.id == _ID).with_for_update()
 _INSERT_MESSAGE = row_into(messages)
 _SET_TITLE = update(sessions).where(sessions.c.n == _N).values(title=bindparam("name"))
 _READ_DRAFT = select(drafts.c.chunk).where(drafts.c.session == _N).order_by(drafts.c.n)
@@ -138,7 +140,7 @@ class Store:
             if not self.read_only:
                 with self.database.write() as work:
                     work.run(_DELETE_OWN_LEASES, {"holder": self._holder.token})
-        except StoreUnusable:
+        except StoreError:
             pass  # leases of a process that is gone count for nothing
         finally:
             self.database.close()
@@ -401,6 +403,8 @@ class Store:
 
     def gate(self, work: Work, session: str) -> Gate:
         """Make sure, for this transaction, that this store may write it. Raises SessionBusy, SessionNotFound."""
+        if not self.database.sqlite:
+            work.run(_LOCK, {"id": plain(session)})
         row = work.one(_GATE, {"id": plain(session)})
         if row is None:
             raise SessionNotFound(f"no session {session!r}")
