@@ -95,6 +95,8 @@ class Agent:
             error = Interrupted("interrupted", hint="what had come is kept; ask on")
         except BrimError as failure:
             error = failure
+        except BrokenPipeError:
+            raise  # nobody reads the events any more
         except Exception as failure:  # a defect must not take the session with it, nor pass in silence
             self.debug.write("defect", traceback=traceback.format_exc())
             error = BrimError(

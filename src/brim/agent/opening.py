@@ -77,6 +77,8 @@ async def open_agent(
     if model.note:
         emit(Notice(model.note, "model"))
     provider = open_provider(model, env=env)
+    if model.note is None and (note := getattr(provider, "note", None)):
+        emit(Notice(f"{model.full_name}: {note}", "model"))
     store: Store | None = None
     try:
         # Checked here, too, so that a missing key is told before a session is begun.
@@ -104,7 +106,7 @@ async def open_agent(
         permits = Permits(workspace, mode=rules.mode, allow=rules.allow, deny=rules.deny, ask=ask)  # type: ignore[arg-type]
         agent = Agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
-            max_cost=general.max_cost, policy=policy, debug=log,
+            max_cost=general.max_cost, policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log,
         )  # fmt: skip
         return Opened(agent, store, provider, log, sections)
     except BaseException:

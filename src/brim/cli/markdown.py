@@ -72,12 +72,7 @@ class MarkdownStream:
         from rich.markdown import Markdown
 
         buffer = io.StringIO()
-        console: Any = Console(
-            file=buffer,
-            width=self._console.width,
-            force_terminal=True,
-            color_system=self._console.color_system or "standard",
-        )
+        console = Console(file=buffer, width=self._console.width, force_terminal=True, color_system="standard")
         console.print(Markdown(text.strip("\n")))
         return buffer.getvalue() + ("\n" if text.endswith("\n\n") else "")
 
