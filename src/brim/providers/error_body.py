@@ -40,6 +40,7 @@ _WINDOW_KEYS = ("n_ctx", "max_context_length", "context_length", "max_model_len"
 _REQUESTED_KEYS = ("n_prompt_tokens", "prompt_tokens", "requested_tokens", "input_tokens")
 _VAGUE = ("provider returned error", "error", "bad request", "upstream error", "an error occurred", "unknown error")
 _DEPTH = 24
+_LONGEST = 8_000  # characters of error text that are read
 
 
 class Facts(msgspec.Struct):
@@ -101,8 +102,10 @@ def _read_text(text: str, facts: Facts, depth: int) -> None:
         try:
             _read(json.loads(text), facts, depth + 1)
             return
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
+    if len(text) > _LONGEST:  # what an error says stands at its beginning or at its end
+        text = f"{text[: _LONGEST * 3 // 4]} … {text[-_LONGEST // 4 :]}"
     if re.match(r"(?:event|data|id|retry|:)[: ]", text) and re.search(r"^data:", text, re.M):
         for event in read_events(text.encode("utf-8", "replace")):
             if event.event == "error":
@@ -118,7 +121,7 @@ def _read_text(text: str, facts: Facts, depth: int) -> None:
     if brace > 0:
         try:
             inner, end = json.JSONDecoder().raw_decode(text, brace)
-        except ValueError:
+        except (ValueError, RecursionError):
             inner = None
         if isinstance(inner, Mapping) and inner:
             _add(facts, (text[:brace] + text[end:]).strip(" :-\n"))
@@ -175,7 +178,7 @@ def _is_count(value: object) -> bool:
 
 def _add(facts: Facts, text: str) -> None:
     text = text.strip()
-    if text and text not in facts.texts:
+    if text and text not in facts.texts and sum(map(len, facts.texts)) < _LONGEST:
         facts.texts.append(text)
 
 
@@ -197,8 +200,9 @@ def shorten(text: str, limit: int) -> str:
 
 
 _SECRETS = (
-    # keys by the prefixes their vendors give them
-    r"\b(sk|pk|rk|gsk|xai|hf|nvapi|pplx|fw|tgp|csk|key|api|glpat|ghp|gho|ghs|ghu|github_pat)[-_][A-Za-z0-9_*\-]{8,}",
+    # keys by the prefixes their vendors give them; a word that others use, too, only where digits follow
+    r"\b(?:sk|gsk|xai|hf|nvapi|pplx|glpat|ghp|gho|ghs|ghu|github_pat)[-_][A-Za-z0-9_*\-]{8,}",
+    r"\b(?:pk|rk|fw|tgp|csk|key|api)[-_](?=[A-Za-z0-9_*\-]*\d)[A-Za-z0-9_*\-]{8,}",
     r"\bAIza[0-9A-Za-z_\-]{10,}",
     r"\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-.]{8,}",
     r"(?i)(?<=\bbearer )[^\s\"',;]{6,}",
@@ -206,11 +210,7 @@ _SECRETS = (
     r"(?i)(?:(?<=api[-_ ]key=)|(?<=apikey=)|(?<=[?&]key=)|(?<=token=)|(?<=x-api-key: )|(?<=api-key: ))[^\s&\"',;]{6,}",
     r"(?i)(?<=://)[^/\s:@]+:[^/\s@]+(?=@)",
 )
-_SECRET = re.compile(
-    "|".join(
-        f"(?:{pattern})" if "(?i)" not in pattern else f"(?i:{pattern.replace('(?i)', '', 1)})" for pattern in _SECRETS
-    )
-)
+_SECRET = re.compile("|".join(f"(?i:{p[4:]})" if p.startswith("(?i)") else f"(?:{p})" for p in _SECRETS))
 
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
