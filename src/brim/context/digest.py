@@ -12,7 +12,7 @@ is kept up message by message: one new message costs the length of its own text.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -36,7 +36,8 @@ HEAD = 96
 """Characters of a JSON row that name it: its first pairs. They stay also where the row goes."""
 ERROR_CHARS = 6_000
 """At most so much of a failed result is held to be its error text (about 2,000 tokens)."""
-ERROR_TAIL = 6
+ERROR_TAIL = 3
+"""Lines at the end of a failed result that are part of it: the last word on what went wrong."""
 
 _WORD = re.compile(r"[A-Za-z_][\w./-]{3,}|\d{3,}")
 _CODE_LIKE = re.compile(r"\d|[_./-]|[a-z][A-Z]")
@@ -118,7 +119,6 @@ class Seen:
         self._blocks: dict[int, int] = {}
         self._held: dict[int, list[int]] = {}
         self._sole: dict[int, int] = {}
-        self._referred: dict[int, set[int]] = {}
 
     def arrive(self, index: int, text: str, spans: Sequence[Span] | None = None, *, result: bool) -> set[int]:
         """Message `index` enters the view, whole or only with `spans` of its text. A message that is no tool result
@@ -170,17 +170,6 @@ class Seen:
                 else:
                     self.count.pop(word, None)
 
-    def refer(self, text: str, repeats: Iterable[Repeat]) -> None:
-        """The engine has cut these repeats of an arriving text: their sources must go on showing those lines."""
-        for repeat in repeats:
-            lines = self._referred.setdefault(repeat.source, set())
-            for start, end in units_of(text[repeat.start : repeat.end]):
-                lines.add(hash(text[repeat.start + start : repeat.start + end].strip()))
-
-    def is_referred(self, index: int, line: str) -> bool:
-        """A later result was cut because this line of message `index` stands."""
-        return hash(line.strip()) in self._referred.get(index, ())
-
     def holder(self, block: int) -> int | None:
         """The message that shows this block (a hash of `_block_keys`)."""
         return self._blocks.get(block)
@@ -220,7 +209,8 @@ def repeats(text: str, seen: Seen) -> list[Repeat]:
     """The blocks of an arriving result that stand above word for word; [] if nothing worth a mark does.
 
     The caller may leave them out of the view from the start, which costs no cache: a mark that names the source is as
-    good as the text, since the text is there. It then tells `seen.refer`, so that the source is not cut later.
+    good as the text, since the text is there. The source counts as used from then on (`Ledger.touch`), so it is as
+    young as what refers to it.
     """
     units = units_of(text)
     pieces = [text[a:b] for a, b in units]
@@ -287,7 +277,7 @@ def barest(text: str, kind: Kind, *, failed: bool, spans: Sequence[Span] | None 
 def error_spans(text: str) -> list[Span]:
     """The lines of a failed result that say what failed: those with error words and one to either side, and the end."""
     lines = lines_of(text)
-    if len(text) <= ERROR_CHARS // 10:
+    if len(text) <= ERROR_CHARS // 20:
         return [(0, len(text))]
     wanted: set[int] = set(range(max(0, len(lines) - ERROR_TAIL), len(lines)))
     used = sum(lines[k][1] - lines[k][0] for k in wanted)
@@ -316,7 +306,6 @@ def digest(
     text: str,
     seen: Seen,
     *,
-    index: int = -1,
     spans: Sequence[Span] | None = None,
     stays: Sequence[Span] = (),
     mark_bytes: int = 10,
@@ -324,8 +313,7 @@ def digest(
     """The ranges of a read result that its digest keeps: [] means a stub, and `[(0, len(text))]` that nothing goes.
 
     `spans` is what the view shows of it now (None: all of it), and must be counted in `seen`. A run of lines is only
-    left out where it is longer than its mark (`mark_bytes` of UTF-8). Lines that a later result refers to stay, and so
-    do the ranges `stays` (what `barest` gives).
+    left out where it is longer than its mark (`mark_bytes` of UTF-8). The ranges `stays` (what `barest` gives) stay.
     """
     shown = [(0, len(text))] if spans is None else list(spans)
     own: dict[str, int] = {}
@@ -351,10 +339,9 @@ def digest(
     at = 0
     for start, end, words in units:
         hits = [(a, b) for word, a, b in words if word in new]
-        line = text[start:end]
         at = next((at for at in range(at, len(stays)) if stays[at][1] > start), len(stays))
         must = at < len(stays) and stays[at][0] < end
-        if not hits and not must and not (index >= 0 and seen.is_referred(index, line)):
+        if not hits and not must:
             cut.append((start, end))
             continue
         any_new = True

@@ -28,8 +28,8 @@ HAZARD: dict[Kind, tuple[float, float]] = {
     "grep": (50e-6, 400e-6),
     "list": (10e-6, 280e-6),
     "run": (58e-6, 190e-6),
-    "data": (300e-6, 1_100e-6),
-    "text": (300e-6, 1_100e-6),
+    "data": (450e-6, 1_600e-6),
+    "text": (450e-6, 1_600e-6),
 }
 """Needs per token and 1 / age: (lines that carry nothing new, lines that do), for a result of 400 tokens. Fitted on one
 half of the coding runs and steady on the other; `data` on the service chats; for prose, where the measure of a need
@@ -46,16 +46,14 @@ SIZE_EXPONENT: dict[Kind, float] = {
 USED = (1.0, 1.15, 1.6)
 """By how many requests have used what only this result holds: never, once, more often."""
 LEAST_REQUESTS = 10
-MOST_REQUESTS = 80
+MOST_REQUESTS = 100
 """As many requests are expected as there have been, within these bounds."""
 REFETCHED = 1_000
 """Tokens that a refetch writes: the median result with its call."""
-RESERVE = 110_000
+RESERVE = 120_000
 """What a miss counts beside its bill, in tokens read once: time, and the risk that nobody notices the gap. By it, and by
-the three numbers below, 0.95 to 0.97 of requests found all they needed in view."""
-RESERVE_CACHED = 0.35
-"""The reserve shrinks by this share for each unit that writing is dearer than reading: there cuts are rare anyway."""
-DIGEST_WEIGHT = 0.5
+the two weights below, 0.95 to 0.97 of requests found all they needed in view."""
+DIGEST_WEIGHT = 0.25
 STUB_WEIGHT = 2.0
 """How a request lost to a miss counts. A digest mostly loses what could be guessed; a stub loses all of a result."""
 NO_RECALL = 2.0
@@ -64,7 +62,7 @@ MARGIN = 0.5
 """An edit must gain this share of what it rewrites; what is expected is not what comes, and a rewrite is certain."""
 CAUTION = 12.0
 """Misses seen against misses expected, with this many of each taken as given: one surprise does not change a policy."""
-MOST_HELD = 200
+MOST_HELD = 300
 """Results that may still be lowered; older ones stay as they are. Bounds the time of one decision."""
 LEAST_SAVED = 10
 """Tokens: below it a mark costs as much as it saves."""
@@ -140,9 +138,8 @@ def miss_prices(
     `scale` raises both where this conversation has missed more than expected.
     """
     request = view * read + REFETCHED * write
-    dearer = max(0.0, write - read)
-    first = DIGEST_WEIGHT * request + RESERVE * read * max(0.0, 1.0 - dearer)
-    second = STUB_WEIGHT * request + RESERVE * read * (1.0 - RESERVE_CACHED * min(dearer, 2.0))
+    first = DIGEST_WEIGHT * request + RESERVE * read * max(0.0, 1.0 - max(0.0, write - read))
+    second = STUB_WEIGHT * request + RESERVE * read
     scale *= 1.0 if can_recall else NO_RECALL
     return scale * first, scale * second
 
