@@ -186,6 +186,7 @@ def test_secrets_do_not_reach_commands(bench: Bench) -> None:
 def test_refused_before_anything_runs(bench: Bench) -> None:
     """A command that cannot be passed on whole is refused with its reason."""
     assert "empty" in bench.call("bash", command="  ").text
+    assert "timeout is 0" in bench.call("bash", command="true", timeout=0).text
     assert "NUL" in bench.call("bash", command="touch x\0y").text
     assert "half a character" in bench.call("bash", command="echo \ud83d > x").text
     assert not list(bench.root.iterdir())

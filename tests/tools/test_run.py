@@ -87,12 +87,16 @@ def test_malformed_arguments_run_nothing(bench: Bench, name: str, raw: str, said
 
 
 def test_arguments_cut_by_the_output_limit(bench: Bench) -> None:
-    """Where the reply ended at the output limit, the cut call is told so; the calls before it are not."""
-    cut = ToolCall("c2", "write", '{"path": "a.txt", "content": "half')
-    outputs = run_all(bench, [ToolCall("c1", "read", "[]"), cut], finish_reason="length")
-    assert "output limit" not in outputs[0].text
-    assert "reached the output limit" in outputs[1].text and "several steps" in outputs[1].text
-    assert not (bench.root / "a.txt").exists()
+    """Where the reply ended at the output limit, the call that was cut is told so; calls that are wrong otherwise are not."""
+    calls = [
+        ToolCall("c1", "write", '{"path": "a.txt", "content": "half'),
+        ToolCall("c2", "read", "[]"),
+        ToolCall("c3", "read", '{"path":'),
+        ToolCall("c4", "read", "{'path': 1}"),
+    ]
+    outputs = run_all(bench, calls, finish_reason="length")
+    assert [("reached the output limit" in output.text) for output in outputs] == [True, False, True, False]
+    assert "several steps" in outputs[0].text and not (bench.root / "a.txt").exists()
 
 
 @pytest.mark.parametrize(
@@ -214,6 +218,42 @@ def test_permission_stands_before_every_tool(bench: Bench) -> None:
         ("write", {"path": "a", "content": ""}),
         ("glob", {"pattern": "*"}),
     ]
+
+
+def test_what_was_allowed_outside_is_that_place_alone(bench: Bench) -> None:
+    """A call that was permitted may go where its path leads outside the workspace, there only, and that time only."""
+    outside = bench.root.parent / "outside"
+    outside.mkdir()
+    (outside / "a.txt").write_text("one\n")
+
+    async def permit(tool: Tool, arguments: Mapping[str, Any], ctx: ToolContext) -> str | None:
+        return None
+
+    assert run_all(bench, [call("read", {"path": "../outside/a.txt"}, id="1")])[0].is_error
+    calls = [
+        call("read", {"path": "../outside/a.txt"}, id="1"),
+        call("edit", {"path": str(outside / "a.txt"), "old": "one", "new": "two"}, id="2"),
+        call("write", {"path": str(outside / "new.txt"), "content": "x"}, id="3"),
+        call("grep", {"pattern": "two", "path": "../outside"}, id="4"),
+        call("glob", {"pattern": "../outside/*"}, id="5"),
+    ]
+    outputs = run_all(bench, calls, permit=permit)
+    assert [output.is_error for output in outputs] == [False, False, False, False, True], outputs
+    assert outputs[0].text.startswith("one\n") and (outside / "new.txt").exists() and "two" in outputs[3].text
+    assert not bench.ctx.granted
+
+
+def test_any_tool_is_capped(bench: Bench) -> None:
+    """A tool from elsewhere that answers 2 MB is capped like all others, its original kept; a small answer passes as it is."""
+
+    async def run(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        return ToolOutput("row of text\n" * arguments["rows"], meta={"mine": 1})
+
+    tool = Tool("mcp_rows", "", {"type": "object", "properties": {"rows": {"type": "integer"}}}, run)
+    output = asyncio.run(run_tool("mcp_rows", {"rows": 200_000}, bench.ctx, tools=[tool]))
+    assert bench.ctx.count(output.text) <= bench.ctx.caps.other and "of 200000 shown" in output.text
+    assert output.handle is not None and bench.ctx.blobs.size(output.handle) == 2_400_000 and output.meta["mine"] == 1
+    assert asyncio.run(run_tool("mcp_rows", {"rows": 2}, bench.ctx, tools=[tool])).text == "row of text\n" * 2
 
 
 def test_schemas_are_small() -> None:

@@ -16,7 +16,8 @@ from brim.tools.context import Tool
 
 
 def parse_arguments(raw: str | Mapping[str, Any] | None, *, cut: bool = False) -> dict[str, Any]:
-    """The arguments of a call. None, blank text and `null` are no arguments. `cut`: the reply ended at the output limit.
+    """The arguments of a call. None, blank text and `null` are no arguments. `cut`: the reply ended at the output limit, so
+    that text which ends too early was cut there.
 
     Raises ToolError that says what is wrong and at which character.
     """
@@ -25,21 +26,21 @@ def parse_arguments(raw: str | Mapping[str, Any] | None, *, cut: bool = False) -
     if isinstance(raw, Mapping):
         return dict(raw)
     if not raw.strip():
-        if cut:
-            raise ToolError(_invalid("they are empty", cut), hint=_cut_hint(cut))
         return {}
     try:
         value = json.loads(raw, object_pairs_hook=_once, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        raise ToolError(_invalid(_place(raw, error), cut), hint=_cut_hint(cut)) from None
-    except (ValueError, RecursionError) as error:
-        told = str(error) if not isinstance(error, RecursionError) else "they are nested too deeply"
-        raise ToolError(_invalid(told, cut), hint=_cut_hint(cut)) from None
+        early = error.msg.startswith("Unterminated string") or error.pos >= len(raw.rstrip())
+        raise _invalid(_place(raw, error), cut=cut and early) from None
+    except RecursionError:
+        raise _invalid("they are nested too deeply") from None
+    except ValueError as error:
+        raise _invalid(str(error)) from None
     if value is None:
         return {}
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}[type(value)]
-        raise ToolError(_invalid(f"they are {kind} (at character 1), not an object", cut), hint=_cut_hint(cut))
+        raise _invalid(f"they are {kind} (at character 1), not an object")
     return value
 
 
@@ -73,15 +74,16 @@ def _place(raw: str, error: json.JSONDecodeError) -> str:
     return f"{error.msg} at character {error.pos + 1} of {len(raw)}, near {near!r}"
 
 
-def _invalid(what: str, cut: bool) -> str:
-    reply = "; the reply reached the output limit, which cut the call short" if cut else ""
-    return f"the arguments are not valid: {what}{reply}; the tool was not run"
-
-
-def _cut_hint(cut: bool) -> str:
+def _invalid(what: str, *, cut: bool = False) -> ToolError:
     if cut:
-        return "make the call again with less in it, for example in several steps"
-    return "send one JSON object with the tool's parameters"
+        return ToolError(
+            f"the arguments are not valid: {what}; the reply reached the output limit, which cut them; the tool was not run",
+            hint="make the call again with less in it, for example in several steps",
+        )
+    return ToolError(
+        f"the arguments are not valid: {what}; the tool was not run",
+        hint="send one JSON object with the tool's parameters",
+    )
 
 
 def check_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,8 @@ def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> None:
                 f"cannot write {shown}: its folder is outside the workspace ({os.path.realpath(path.parent)})"
             )
         before = os.stat(path, follow_symlinks=False) if os.path.lexists(path) else None
+        if before is not None and not os.access(path, os.W_OK):
+            raise ToolError(f"cannot write {shown}: the file is read-only", hint="chmod u+w makes it writable")
         temporary = path.parent / f".{path.name[:80]}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
         fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:

@@ -48,6 +48,9 @@ async def run_bash(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     if shell is None:
         raise ToolError("bash is not installed here", hint="install bash or put it on PATH")
 
+    if asked.timeout is not None and asked.timeout <= 0:
+        raise ToolError(f"timeout is {asked.timeout:g}", hint="give seconds above 0, or leave it out")
+
     caps = ctx.caps
     timeout = min(asked.timeout or caps.bash_timeout, caps.bash_timeout_most)
     cwd, notes = _starting_folder(ctx)

@@ -25,6 +25,8 @@ from pathlib import Path
 import msgspec
 
 _CHUNK = 256 * 1024
+_SMALL = 8 * 1024
+_EAGER = 32
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, Linux
 _MARK = "BRIM_CALL"
 # After the command itself has ended, what it piped into something else may still be on its way (seconds).
@@ -137,7 +139,7 @@ class _Child:
         self._wake_read, self._wake_write = os.pipe()
         self._lock = threading.Lock()
         self._cancelled = False
-        self._bytes = 0
+        self._bytes = self._reads = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def cancel(self) -> None:
@@ -253,6 +255,10 @@ class _Child:
             some = True
             if data:
                 self._bytes += len(data)
+                self._reads += 1
+                if len(data) < _SMALL and self._reads > _EAGER:
+                    # A program that prints in drops: let the pipe collect some, or most time goes into waking up.
+                    time.sleep(0.001)
                 if feed:
                     key.data(data)
             else:

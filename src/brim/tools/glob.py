@@ -96,6 +96,8 @@ def _answer(
     notes = [note for note in (skipped.describe().replace("Not searched", "Not listed"), skipped.unreadable()) if note]
     if timed_out:
         notes.insert(0, f"Stopped after {ctx.caps.search_timeout} s: there may be more.")
+    if listing is not None:
+        listing.close()
     total = listing.records if listing is not None else 0
     meta: dict[str, Any] = {"total": total, "timed_out": timed_out, "skipped": dict(skipped.counts)}
     if listing is None or not total:

@@ -13,21 +13,16 @@ from typing import Any
 import msgspec
 
 from brim.errors import ToolError
-from brim.tools.caps import Caps
-from brim.tools.child import Ended, Stop, run_child
+from brim.tools.child import Ended, run_child
 from brim.tools.cleaning import show_controls
-from brim.tools.clusters import cut_after, cut_before
+from brim.tools.clusters import cut_before
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.globs import compile_include, split_globs
 from brim.tools.listing import Listing
+from brim.tools.matches import Matches, as_shown
 from brim.tools.paths import kind_of, require_inside
 from brim.tools.ripgrep import Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
-
-# A line whose end has not come within this many bytes is looked at through a window around its match.
-_LONG_LINE = 64 * 1024
-# Bytes kept of a line to either side of where its match starts.
-_AROUND = 2_048
 
 
 class GrepArguments(msgspec.Struct, frozen=True):
@@ -56,7 +51,7 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
         accept = compile_include(asked.include)
         options += _types(asked.include)
     spool = Spool(ctx.blobs, ctx.caps.blob_bytes)
-    matches = _Matches(Listing(ctx.caps.grep_lines, spool), accept, ctx.caps, asked.stop_early)
+    matches = Matches(Listing(ctx.caps.grep_lines, spool, as_shown), accept, ctx.caps, asked.stop_early)
     skipped = Skipped()
     ended = await run_child(
         [find_ripgrep(), *options, f"--regexp={asked.pattern}", "--", start],
@@ -118,174 +113,7 @@ def _pattern_hint(said: str) -> str:
     return "fix the regular expression, or set literal: true to search for the text as it stands"
 
 
-class _Matches:
-    """Reads `path NUL line:column:content` as ripgrep prints it, in chunks of any size."""
-
-    def __init__(self, listing: Listing, accept: Callable[[bytes], bool] | None, caps: Caps, stop_early: bool) -> None:
-        self.listing = listing
-        self.files = 0
-        self.binary: list[bytes] = []
-        self.binary_count = 0
-        self._accept = accept
-        self._line_chars = caps.line_chars
-        self._stop_after: int | None = caps.grep_lines if stop_early else None
-        self._rest = b""
-        self._long: _LongLine | None = None
-        self._name = b""
-        self._most = caps.grep_lines
-        self.shortened = False
-        self._accepted = True
-
-    def feed(self, data: bytes) -> None:
-        if self._long is not None:
-            data = self._go_on(data)
-            if self._long is not None:
-                return
-        if self._rest:
-            data = self._rest + data
-        end = data.rfind(b"\n") + 1
-        self._rest = data[end:]
-        if end:
-            self._lines(data[:end].split(b"\n"))
-        if len(self._rest) > _LONG_LINE:
-            self._begin_long()
-        if self._stop_after is not None and self.listing.records > self._stop_after:
-            raise Stop
-
-    def close(self) -> None:
-        if self._long is not None:
-            self._go_on(b"\n")
-        elif self._rest:
-            self._lines([self._rest, b""])
-        self._rest = b""
-
-    def _lines(self, lines: list[bytes]) -> None:
-        """Complete lines, the last one empty. Runs of one file go to the listing together."""
-        name, path, wanted = self._name, _display(self._name), False
-        records: list[bytes] = []
-        shown: list[bytes] = []
-        for line in lines[:-1]:
-            found, nul, rest = line.partition(b"\0")
-            if not nul:
-                self._binary(line)
-                continue
-            if found != name:
-                if records:
-                    self.listing.add(path, b"".join(records), len(records), shown)
-                    records, shown = [], []
-                name, path = found, _display(found)
-                self._enter(name)
-            if not self._accepted:
-                continue
-            if not records:
-                wanted = self.listing.wants(path)
-            number, _, rest = rest.partition(b":")
-            column, _, content = rest.partition(b":")
-            head = path + b":" + number + b":"
-            records.append(head + content + b"\n")
-            if wanted and len(shown) < self._most:
-                shown.append(self._shown(head, content, int(column) - 1, len(content), 0))
-        if records:
-            self.listing.add(path, b"".join(records), len(records), shown)
-
-    def _enter(self, name: bytes) -> None:
-        self._name = name
-        self._accepted = self._accept is None or self._accept(_display(name))
-        self.files += self._accepted
-
-    def _binary(self, line: bytes) -> None:
-        name, found, _ = line.rpartition(b": binary file matches")
-        if found and (self._accept is None or self._accept(_display(name))):
-            self.binary_count += 1
-            if len(self.binary) < 20:
-                self.binary.append(_display(name))
-
-    def _shown(self, head: bytes, content: bytes, match: int, length: int, start: int) -> bytes:
-        """One record for showing; `content` starts at byte `start` of a line of `length` bytes, the match at byte `match`."""
-        if length <= self._line_chars:
-            return head + content
-        self.shortened = True
-        return head + shorten(content, match, length, start, self._line_chars)
-
-    def _begin_long(self) -> None:
-        name, nul, rest = self._rest.partition(b"\0")
-        number, colon, rest = rest.partition(b":")
-        column, colon2, content = rest.partition(b":")
-        if not (nul and colon and colon2):
-            return
-        if name != self._name:
-            self._enter(name)
-        self._long = _LongLine(_display(name), number, int(column) - 1)
-        self._rest = b""
-        if self._accepted:
-            self.listing.store(self._long.path, self._long.head)
-        self._go_on(content)
-
-    def _go_on(self, data: bytes) -> bytes:
-        """Feed the long line; returns what comes after it."""
-        long = self._long
-        assert long is not None
-        end = data.find(b"\n")
-        piece = data if end < 0 else data[:end]
-        long.take(piece)
-        if self._accepted:
-            self.listing.store(long.path, piece)
-        if end < 0:
-            return b""
-        self._long = None
-        if self._accepted:
-            shown = [self._shown(long.head, bytes(long.window), long.match, long.length, long.start)]
-            self.listing.add(long.path, b"\n", 1, shown if self.listing.wants(long.path) else [])
-            self.listing.chars += len(long.head) + long.chars
-        return data[end + 1 :]
-
-
-class _LongLine:
-    """A line too long to hold: its length, and a window of bytes around its match."""
-
-    def __init__(self, path: bytes, number: bytes, match: int) -> None:
-        self.path, self.match = path, match
-        self.head = path + b":" + number + b":"
-        self.start = max(0, match - _AROUND)
-        self.length = self.chars = 0
-        self.window = bytearray()
-
-    def take(self, piece: bytes) -> None:
-        # Every byte but those that continue a character begins one; near enough only where the line is no UTF-8.
-        self.chars += len(piece) if piece.isascii() else sum(1 for byte in piece if byte & 0xC0 != 0x80)
-        low = max(0, self.start - self.length)
-        high = self.match + _AROUND - self.length
-        if high > low:
-            self.window += piece[low:high]
-        self.length += len(piece)
-
-
-def shorten(content: bytes, match: int, length: int, start: int, chars: int) -> bytes:
-    """About `chars` characters of a line around its match, with marks that give the bytes left out at either side."""
-    at = match - start
-    before = content[max(0, at - chars * 4) : at].decode("utf-8", "replace")
-    after = content[at : at + chars * 4].decode("utf-8", "replace")
-    text = before + after
-    low = max(0, len(before) - chars // 3)
-    high = min(len(text), low + chars)
-    low = max(0, min(low, high - chars))
-    # A window that starts or ends inside the line may hold half a character at its ends.
-    low, high = cut_after(text, low), cut_before(text, high)
-    kept = text[low:high].strip("�") if len(text) > chars else text
-    left = start + max(0, at - chars * 4) + len(text[:low].encode())
-    right = max(0, length - left - len(kept.encode()))
-    return (
-        (f"[{left} bytes] ... " if left else "").encode()
-        + kept.encode()
-        + (f" ... [{right} bytes]" if right else "").encode()
-    )
-
-
-def _display(path: bytes) -> bytes:
-    return path[2:] if path.startswith(b"./") else path
-
-
-def _answer(asked: GrepArguments, matches: _Matches, skipped: Skipped, ended: Ended, ctx: ToolContext) -> ToolOutput:
+def _answer(asked: GrepArguments, matches: Matches, skipped: Skipped, ended: Ended, ctx: ToolContext) -> ToolOutput:
     listing, caps = matches.listing, ctx.caps
     lines = [show_controls(line.decode("utf-8", "replace").replace("\r", "")) for line in listing.first()]
     early = ended.stopped or ended.timed_out
@@ -298,6 +126,7 @@ def _answer(asked: GrepArguments, matches: _Matches, skipped: Skipped, ended: En
         notes.insert(0, f"Binary files that match (content not shown): {show_controls(names)}{more}.")
     where = "" if asked.path in (".", "") else f" in {asked.path}"
     where += f" (include {asked.include})" if asked.include else ""
+    listing.close()
     meta: dict[str, Any] = {
         "total_lines": listing.records,
         "total_chars": listing.chars,

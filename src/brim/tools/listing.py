@@ -7,18 +7,24 @@ enough to be held until the end (8 MB), else in the order of arrival.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Callable
 
 from brim.tools.spool import Spool
 
 _SORTED_BYTES = 8 * 1024 * 1024
+_AT_ONCE = 1024 * 1024
+# Every byte of UTF-8 but these begins a character.
+_CONTINUING = bytes(range(0x80, 0xC0))
 
 
 class Listing:
-    """`add` records by path; then `first()` are the first `most` ones in order, and `keep()` stores all."""
+    """`add` records by path, `close()`; then `first()` are the first `most` ones in order, `chars` and `records` count
+    all of them, and `keep()` stores them. `render` makes what is stored of what was added."""
 
-    def __init__(self, most: int, spool: Spool) -> None:
+    def __init__(self, most: int, spool: Spool, render: Callable[[bytes], bytes] = bytes) -> None:
         self._most = most
         self._spool = spool
+        self._render = render
         self._groups: dict[bytes, list[bytes]] = {}
         self._order: list[bytes] = []
         self._kept = 0
@@ -37,7 +43,6 @@ class Listing:
     def add(self, path: bytes, data: bytes, count: int, shown: list[bytes]) -> None:
         """`count` records of one path: whole lines for the store, and the forms of those that may be shown."""
         self.records += count
-        self.chars += len(data) if data.isascii() else len(data.decode("utf-8", "replace"))
         self.store(path, data)
         if not shown:
             return
@@ -54,9 +59,9 @@ class Listing:
     def store(self, path: bytes, data: bytes) -> None:
         """Bytes of the original that are no record of their own."""
         if not self.is_sorted:
-            self._spool.write(data)
+            self._write(data)
             return
-        if self._held and path == self._last:
+        if path == self._last and self._held:
             self._held[-1] += data
         else:
             self._held.append(path + b"\0" + data)
@@ -72,20 +77,29 @@ class Listing:
 
     def _flush(self) -> None:
         self._held.sort()
+        ready: list[bytes] = []
+        size = 0
         for entry in self._held:
-            self._spool.write(entry[entry.index(b"\0") + 1 :])
+            ready.append(entry[entry.index(b"\0") + 1 :])
+            size += len(entry)
+            if size >= _AT_ONCE:
+                self._write(b"".join(ready))
+                ready, size = [], 0
+        self._write(b"".join(ready))
         self._held = []
 
-    @property
-    def complete(self) -> bool:
-        """Whether the store took all."""
-        return self._spool.complete
+    def _write(self, data: bytes) -> None:
+        data = self._render(data)
+        self.chars += len(data) if data.isascii() else len(data.translate(None, _CONTINUING))
+        self._spool.write(data)
+
+    def close(self) -> None:
+        """All has been added."""
+        self._flush()
 
     def keep(self) -> str | None:
         """Store all records; their handle."""
-        self._flush()
         return self._spool.keep()
 
     def discard(self) -> None:
-        self._held = []
         self._spool.discard()

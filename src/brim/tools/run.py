@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
@@ -18,6 +20,9 @@ from brim.errors import BrimError, ToolError
 from brim.tools.arguments import check_arguments, parse_arguments
 from brim.tools.bounded import BoundedOutput, Limits
 from brim.tools.context import Tool, ToolContext, ToolOutput
+from brim.tools.paths import resolve_path
+
+_OUTPUT_LIMIT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "output_limit"})
 
 Permit: TypeAlias = Callable[[Tool, Mapping[str, Any], ToolContext], Awaitable[str | None]]
 """Asked before a tool runs; None lets it run, a text is the refusal that the model is told."""
@@ -44,12 +49,16 @@ async def run_tool(
         tools = default_tools()
     try:
         tool = find_tool(name, tools)
-        cut = finish_reason in ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS")
-        checked = check_arguments(tool, parse_arguments(arguments, cut=cut))
-        refused = await permit(tool, checked, ctx) if permit is not None else None
-        if refused is not None:
-            return _error(refused, ctx, {"denied": True})
-        output = await tool.run(checked, ctx)
+        checked = check_arguments(tool, parse_arguments(arguments, cut=finish_reason in _OUTPUT_LIMIT))
+        if permit is not None:
+            target = outside_target(checked, ctx)
+            refused = await permit(tool, checked, ctx)
+            if refused is not None:
+                return _error(refused, ctx, {"denied": True})
+            if target is not None and tool.name != "bash":
+                # What was allowed is this one place, as it was when it was judged.
+                ctx = replace(ctx, granted={*ctx.granted, target})
+        output = _capped(tool, await tool.run(checked, ctx), ctx)
     except BrimError as error:
         return _error(error.message + (f" ({error.hint})" if error.hint else ""), ctx, {"error": error.kind})
     except (OSError, msgspec.ValidationError) as error:
@@ -59,6 +68,34 @@ async def run_tool(
             f"{name} failed: {type(error).__name__}: {error}", ctx, {"error": type(error).__name__, "defect": True}
         )
     return output
+
+
+def outside_target(arguments: Mapping[str, Any], ctx: ToolContext) -> Path | None:
+    """The real place outside the workspace that a call's `path` leads to; None for a path inside, or none at all."""
+    path = arguments.get("path")
+    if not isinstance(path, str) or not path:
+        return None
+    try:
+        resolved = resolve_path(ctx.workspace, path)
+    except ToolError:
+        return None
+    return None if resolved.inside else resolved.path
+
+
+def _capped(tool: Tool, output: ToolOutput, ctx: ToolContext) -> ToolOutput:
+    """No tool's answer passes uncapped, wherever the tool comes from. brim's own have capped theirs as it streamed in."""
+    caps = ctx.caps
+    tokens = {
+        # Two capped streams and how it ended; a capped diff and what was done.
+        "bash": caps.bash + caps.bash_stderr + 1_000, "write": caps.diff + 500, "edit": caps.diff + 500,
+        "read": caps.read, "recall": caps.read, "grep": caps.grep, "glob": caps.glob,
+    }.get(tool.name, caps.other)  # fmt: skip
+    if len(output.text) * 4 <= tokens or ctx.count(output.text) <= tokens:
+        return output
+    bounded = BoundedOutput(Limits(tokens), ctx.count, blobs=ctx.blobs, blob_bytes=caps.blob_bytes, collapse=False)
+    bounded.feed(output.text.encode("utf-8", "replace"))
+    done = bounded.finish()
+    return ToolOutput(done.text, output.is_error, {**output.meta, **done.facts()}, done.handle)
 
 
 def find_tool(name: str, tools: Sequence[Tool]) -> Tool:
@@ -107,17 +144,20 @@ async def run_calls(
     first: dict[str, int] = {}
     again: list[int] = []
     gate = asyncio.Semaphore(ctx.caps.parallel)
+    questions = asyncio.Lock()
+
+    async def one_question_at_a_time(tool: Tool, checked: Mapping[str, Any], ctx: ToolContext) -> str | None:
+        assert permit is not None
+        async with questions:
+            return await permit(tool, checked, ctx)
+
+    asking = None if permit is None else one_question_at_a_time
 
     async def one(at: int) -> None:
         call = calls[at]
         async with gate:
             output = await run_tool(
-                call.name,
-                call.arguments,
-                ctx,
-                tools=tools,
-                permit=permit,
-                finish_reason=finish_reason if at == len(calls) - 1 else None,
+                call.name, call.arguments, ctx, tools=tools, permit=asking, finish_reason=finish_reason
             )
         outputs[at] = output
         if on_result is not None:
@@ -128,9 +168,12 @@ async def run_calls(
     async def flush() -> None:
         waiting, reading[:] = list(reading), []
         if waiting:
-            async with asyncio.TaskGroup() as group:
-                for at in waiting:
-                    group.create_task(one(at))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for at in waiting:
+                        group.create_task(one(at))
+            except BaseExceptionGroup as failed:  # what `on_result` raised: one error is as good as all
+                raise failed.exceptions[0] from None
 
     read_only = {tool.name for tool in tools if tool.read_only}
     for at, call in enumerate(calls):

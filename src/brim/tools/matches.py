@@ -1,0 +1,196 @@
+"""What ripgrep prints, read while it streams: blocks of `path NUL line:column:content`, one block a file.
+
+A chunk is taken apart by one regular expression, file by file; only lines that may be shown are looked at one by one.
+Of a huge line only a window around its match is held.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from brim.tools.caps import Caps
+from brim.tools.child import Stop
+from brim.tools.clusters import cut_after, cut_before
+from brim.tools.listing import Listing
+
+# A line whose end has not come within this many bytes is looked at through a window around its match.
+_LONG_LINE = 64 * 1024
+# Bytes kept of a line to either side of where its match starts.
+_AROUND = 2_048
+_BINARIES_NAMED = 20
+
+_BLOCK = re.compile(rb"(?m)^([^\0\n]+)\0[^\n]*\n(?:\1\0[^\n]*\n)*")
+_BINARY = re.compile(rb"(?m)^([^\0\n]+): binary file matches")
+_HEAD = re.compile(rb"(?m)^(?:\./)?([^\0\n]+)\0(\d+:)\d+:")
+
+
+def as_shown(data: bytes) -> bytes:
+    """Lines as ripgrep printed them -> `path:line:content`."""
+    return _HEAD.sub(rb"\1:\2", data)
+
+
+class Matches:
+    """Feed it ripgrep's output. `files`, `binary` and `listing` are what was found; `accept` judges a file by its path.
+
+    Raises Stop from `feed` once more than `caps.grep_lines` lines were found, if `stop_early`.
+    """
+
+    def __init__(self, listing: Listing, accept: Callable[[bytes], bool] | None, caps: Caps, stop_early: bool) -> None:
+        self.listing = listing
+        self.files = 0
+        self.binary: list[bytes] = []
+        self.binary_count = 0
+        self.shortened = False
+        """Whether a line that is shown is not all there."""
+        self._accept = accept
+        self._most = caps.grep_lines
+        self._line_chars = caps.line_chars
+        self._stop_early = stop_early
+        self._rest = b""
+        self._long: _LongLine | None = None
+        self._name = b""
+        self._accepted = True
+
+    def feed(self, data: bytes) -> None:
+        if self._long is not None:
+            data = self._go_on(data)
+            if self._long is not None:
+                return
+        if self._rest:
+            data = self._rest + data
+        end = data.rfind(b"\n") + 1
+        self._rest = data[end:]
+        if end:
+            self._blocks(data[:end])
+        if len(self._rest) > _LONG_LINE:
+            self._begin_long()
+        if self._stop_early and self.listing.records > self._most:
+            raise Stop
+
+    def close(self) -> None:
+        if self._long is not None:
+            self._go_on(b"\n")
+        elif self._rest:
+            self._blocks(self._rest + b"\n")
+        self._rest = b""
+
+    def _blocks(self, data: bytes) -> None:
+        """Complete lines."""
+        listing = self.listing
+        for match in _BLOCK.finditer(data):
+            name = match[1]
+            if name != self._name:
+                self._enter(name)
+            if self._accepted:
+                block = match[0]
+                shown = self._shown_lines(name, block) if listing.wants(name) else []
+                listing.add(name, block, block.count(b"\n"), shown)
+        if b": binary file matches" in data:
+            for match in _BINARY.finditer(data):
+                self._note_binary(match[1])
+
+    def _enter(self, name: bytes) -> None:
+        self._name = name
+        self._accepted = self._accept is None or self._accept(display(name))
+        self.files += self._accepted
+
+    def _note_binary(self, name: bytes) -> None:
+        if self._accept is None or self._accept(display(name)):
+            self.binary_count += 1
+            if len(self.binary) < _BINARIES_NAMED:
+                self.binary.append(display(name))
+
+    def _shown_lines(self, name: bytes, block: bytes) -> list[bytes]:
+        shown, cut, path = [], len(name) + 1, display(name)
+        for line in block.split(b"\n", self._most)[: self._most]:
+            if not line:
+                break
+            number, _, rest = line[cut:].partition(b":")
+            column, _, content = rest.partition(b":")
+            shown.append(self._shown(path + b":" + number + b":", content, int(column) - 1, len(content), 0))
+        return shown
+
+    def _shown(self, head: bytes, content: bytes, match: int, length: int, start: int) -> bytes:
+        """One line for showing; `content` starts at byte `start` of a line of `length` bytes, its match at byte `match`."""
+        if length <= self._line_chars:
+            return head + content
+        self.shortened = True
+        return head + shorten(content, match, length, start, self._line_chars)
+
+    def _begin_long(self) -> None:
+        name, nul, rest = self._rest.partition(b"\0")
+        number, colon, rest = rest.partition(b":")
+        column, colon2, content = rest.partition(b":")
+        if not (nul and colon and colon2):
+            return
+        if name != self._name:
+            self._enter(name)
+        self._long = _LongLine(name, number, int(column) - 1)
+        self._rest = b""
+        if self._accepted:
+            self.listing.store(name, b"%b\0%b:%b:" % (name, number, column))
+        self._go_on(content)
+
+    def _go_on(self, data: bytes) -> bytes:
+        """Feed the long line; returns what comes after it."""
+        long = self._long
+        assert long is not None
+        end = data.find(b"\n")
+        piece = data if end < 0 else data[:end]
+        long.take(piece)
+        if self._accepted:
+            self.listing.store(long.name, piece)
+        if end < 0:
+            return b""
+        self._long = None
+        if self._accepted:
+            shown = []
+            if self.listing.wants(long.name):
+                head = b"%b:%b:" % (display(long.name), long.number)
+                shown = [self._shown(head, bytes(long.window), long.match, long.length, long.start)]
+            self.listing.add(long.name, b"\n", 1, shown)
+        return data[end + 1 :]
+
+
+class _LongLine:
+    """A line too long to hold: its length, and a window of bytes around its match."""
+
+    def __init__(self, name: bytes, number: bytes, match: int) -> None:
+        self.name, self.number, self.match = name, number, match
+        self.start = max(0, match - _AROUND)
+        self.length = 0
+        self.window = bytearray()
+
+    def take(self, piece: bytes) -> None:
+        low = max(0, self.start - self.length)
+        high = self.match + _AROUND - self.length
+        if high > low:
+            self.window += piece[low:high]
+        self.length += len(piece)
+
+
+def shorten(content: bytes, match: int, length: int, start: int, chars: int) -> bytes:
+    """About `chars` characters of a line around its match, with marks that give the bytes left out at either side."""
+    at = match - start
+    before = content[max(0, at - chars * 4) : at].decode("utf-8", "replace")
+    after = content[at : at + chars * 4].decode("utf-8", "replace")
+    text = before + after
+    low = max(0, len(before) - chars // 3)
+    high = min(len(text), low + chars)
+    low = max(0, min(low, high - chars))
+    # A window that starts or ends inside the line may hold half a character at its ends.
+    low, high = cut_after(text, low), cut_before(text, high)
+    kept = text[low:high].strip("�") if len(text) > chars else text
+    left = start + max(0, at - chars * 4) + len(text[:low].encode())
+    right = max(0, length - left - len(kept.encode()))
+    return (
+        (f"[{left} bytes] ... " if left else "").encode()
+        + kept.encode()
+        + (f" ... [{right} bytes]" if right else "").encode()
+    )
+
+
+def display(path: bytes) -> bytes:
+    """A path as it is shown: without the dot of the workspace itself."""
+    return path[2:] if path.startswith(b"./") else path
