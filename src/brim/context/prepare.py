@@ -24,10 +24,18 @@ from brim.context.rebase import rebase
 from brim.context.relevance import Terms, make_terms
 from brim.context.render import render
 from brim.context.weighing import Weigher
-from brim.conversation import Message
+from brim.conversation import Message, Thinking
 from brim.errors import UsageError
-from brim.formats import Request, parse_message, parse_request, render_request
-from brim.formats.dialects import dialect_of
+from brim.formats import (
+    BINDING_BETA,
+    Request,
+    ask_to_drop,
+    binds_thinking,
+    dialect_of,
+    parse_message,
+    parse_request,
+    render_request,
+)
 from brim.tokens import Counter, counter_for, estimate_counter
 
 DEFAULTS = Settings()
@@ -55,8 +63,26 @@ class Prepared:
     def request(self) -> dict[str, Any]:
         if self._request is None:
             frame = self._frame
-            self._request = render_request(frame.request, self._view, tools=frame.added_tools)
+            body = render_request(frame.request, self._view, tools=frame.added_tools)
+            self._request = ask_to_drop(body) if self.unbinds_thinking else body
         return self._request
+
+    @property
+    def unbinds_thinking(self) -> bool:
+        """The model binds thinking to its prefix and the view changed that: the request asks the API to drop the blocks
+        that no longer fit. It must then be sent with the headers of `headers`."""
+        frame = self._frame
+        return (
+            frame.request.api == "anthropic.messages"
+            and binds_thinking(frame.request.model)
+            and self.changed
+            and any(type(part) is Thinking for message in self._view for part in message.parts)
+        )
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """HTTP headers this request needs beside the caller's own; brim's provider client sends them by itself."""
+        return {"anthropic-beta": BINDING_BETA} if self.unbinds_thinking else {}
 
     @property
     def plan(self) -> dict[str, Any]:
