@@ -123,15 +123,12 @@ def llama_counter(
 ) -> LlamaCounter:
     """The exact counter of the model that a llama.cpp server runs. The callables say what is really sent."""
     client = LlamaClient(base_url, api_key)
-
-    def count_request(body: Mapping[str, Any]) -> int:
-        return client.count_request(request_as_sent(body) if request_as_sent else body)
-
     return LlamaCounter(
         name,
         tokenize_counts=client.tokenize_counts,
         apply_template=client.apply_template,
-        count_request_tokens=count_request,
+        count_request_tokens=client.count_request,
         as_sent=as_sent,
         tools_as_sent=tools_as_sent,
+        request_as_sent=request_as_sent,
     )

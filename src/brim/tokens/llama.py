@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from brim.conversation import Message, Text, Thinking, ToolCall, ToolResult
-from brim.conversation.clean import clean_text
+from brim.conversation.clean import clean_text, clean_value
 
 Written: TypeAlias = "tuple[str, str]"
 """A message as the template gets it: role and content."""
@@ -37,8 +37,9 @@ class LlamaCounter:
 
     `tokenize_counts` gives the tokens of each text, special tokens parsed, none added; `apply_template` gives the text
     of a chat body ({"messages": …, "add_generation_prompt": …}); `count_request_tokens` gives the prompt tokens of a
-    whole chat body. `as_sent` says what a message is in that body (role and content), `tools_as_sent` which messages
-    stand there for tool definitions: for a model without native tool calls that is the prompted protocol's business.
+    whole chat body. Where what is sent is not what brim holds (the prompted protocol), `as_sent` says what a message is
+    in the body (role and content), `tools_as_sent` which messages stand there for tool definitions, and
+    `request_as_sent` what a whole body becomes.
 
     `exact` says that the sum over messages, tools and priming is what the server will report. A conversation that does
     not begin with a system message costs `default_system` more where the template puts one there by itself.
@@ -53,6 +54,7 @@ class LlamaCounter:
         count_request_tokens: Callable[[Mapping[str, Any]], int],
         as_sent: Callable[[Message], Written] | None = None,
         tools_as_sent: Callable[[Sequence[Mapping[str, Any]]], list[Written]] | None = None,
+        request_as_sent: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
         cache_chars: int = 16_000_000,
     ) -> None:
         self.name = name
@@ -61,6 +63,7 @@ class LlamaCounter:
         self._count_request_tokens = count_request_tokens
         self._as_sent = as_sent or plain_message
         self._tools_as_sent = tools_as_sent or _tools_as_json
+        self._request_as_sent = request_as_sent
         self._cache_chars = cache_chars
         self._cached_chars = 0
         self._cache: dict[str, int] = {}
@@ -105,7 +108,8 @@ class LlamaCounter:
 
     def count_request(self, body: Mapping[str, Any]) -> int:
         """Prompt tokens of a whole chat body, as the server will report them."""
-        return self._count_request_tokens(body)
+        sent = self._request_as_sent(body) if self._request_as_sent else body
+        return self._count_request_tokens(clean_value(sent)[0])
 
     def _framed(self, role: str, content: str) -> str:
         before, after = self._frames.get(role) or self._frames["user"]
@@ -140,21 +144,32 @@ class LlamaCounter:
         return self._adds_up()
 
     def _pieces(self, probe: Sequence[Written]) -> list[str]:
-        """What each message adds to the text of those before it. Raises ValueError where it does more than add."""
-        pieces, before = [], ""
-        for end in range(1, len(probe) + 1):
-            text = self._written(probe[:end], generate=False)
-            if not text.startswith(before) or text.count(_PROBE) != end:
+        """What each message adds to the text of those before it. Raises ValueError where it does more than add.
+
+        The assistant's is read off from behind: as the last message it would be a reply to go on with, left open.
+        """
+        texts = [self._written(probe[:end], generate=False) for end in (1, 2, 4)]
+        for text, before, count in zip(texts, ("", *texts), (1, 2, 4), strict=False):
+            if not text.startswith(before) or text.count(_PROBE) != count:
                 raise ValueError("the template rewrites earlier messages")
-            pieces.append(text[len(before) :])
-            before = text
-        return pieces
+        system, user, both = texts[0], texts[1][len(texts[0]) :], texts[2][len(texts[1]) :]
+        if not both.endswith(user):
+            raise ValueError("the template frames a message by its place")
+        return [system, user, both.removesuffix(user), user]
 
     def _adds_up(self) -> bool:
+        """Whether messages and priming are what the server counts; a token it puts in front of all joins the priming."""
+        short: list[Written] = [("system", "x"), ("user", "y")]
         roles = ("user", "assistant")
-        written = [("system", _NASTY[2]), *((roles[i % 2], text) for i, text in enumerate(_NASTY)), ("user", "x")]
-        body = {"messages": [{"role": role, "content": content} for role, content in written]}
-        return sum(self.count_written(written)) + self.priming == self.count_request(body)
+        long = [("system", _NASTY[2]), *((roles[i % 2], text) for i, text in enumerate(_NASTY)), ("user", "x")]
+        missing = []
+        for written in (short, long):
+            body = {"messages": [{"role": role, "content": content} for role, content in written]}
+            missing.append(self._count_request_tokens(body) - sum(self.count_written(written)) - self.priming)
+        if missing in ([0, 0], [1, 1]):
+            self.priming += missing[0]
+            return True
+        return False
 
     def _written(self, written: Sequence[Written], *, generate: bool) -> str:
         messages = [{"role": role, "content": content} for role, content in written]
