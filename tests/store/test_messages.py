@@ -26,7 +26,7 @@ CONVERSATION = [
 
 
 def messages_of(store: Store, session: str) -> list[Message]:
-    return [each.message for each in store.load(session)]
+    return store.load(session).messages
 
 
 def test_messages_come_back(store: Store) -> None:
@@ -39,7 +39,10 @@ def test_messages_come_back(store: Store) -> None:
     assert [each.seq for each in found] == list(range(6))
     assert [each.role for each in found] == [each.role for each in CONVERSATION]
     assert not any(each.incomplete for each in found)
-    assert [each.message for each in store.load(session, 4)] == CONVERSATION[4:]
+    assert store.load(session, 4).messages == CONVERSATION[4:]
+    assert (found[-1].message, [e.seq for e in found[1:3]], len(found)) == (CONVERSATION[-1], [1, 2], 6)
+    with pytest.raises(IndexError):
+        _ = found[6]
 
 
 def test_messages_outlive_the_store(url: str) -> None:
@@ -81,6 +84,8 @@ def test_wire_objects_are_kept_whole(store: Store, api: str, wire: dict[str, Any
     assert found[1:-1] == parsed
     assert all(json.dumps(each.wire) == json.dumps(wire) for each in found[1:-1])
     assert all(each.wire is found[1].wire for each in found[1:-1]), "messages of one wire object share it again"
+    for start in range(len(found) + 1):
+        assert store.load(session, start).messages == found[start:]
 
 
 def test_lone_surrogates_become_replacement_characters(store: Store) -> None:
@@ -185,7 +190,7 @@ def test_kept_and_dropped_replies(store: Store) -> None:
     reply.extend("a")
     reply.flush()
     reply.drop()
-    assert store.load(session) == []
+    assert list(store.load(session)) == []
     reply.extend("second try")
     reply.keep()
     assert [(e.message, e.incomplete) for e in store.load(session)] == [(assistant("second try"), True)]

@@ -9,18 +9,20 @@ from brim.store.opening import TEMPORARY, data_dir, open_store
 from brim.store.plans import apply_change, plan_change
 
 if TYPE_CHECKING:
+    from brim.store.history import History, Stored
     from brim.store.reply import Reply
     from brim.store.requests import Record, Sum
     from brim.store.store import Store
-    from brim.store.values import Session, SessionHeld, Stored
+    from brim.store.values import Session, SessionHeld
 
 _LATER = {
+    "History": "brim.store.history",
     "Reply": "brim.store.reply",
     "Record": "brim.store.requests",
     "Session": "brim.store.values",
     "SessionHeld": "brim.store.values",
     "Store": "brim.store.store",
-    "Stored": "brim.store.values",
+    "Stored": "brim.store.history",
     "Sum": "brim.store.requests",
 }
 
@@ -41,6 +43,7 @@ __all__ = [
     "BlobMissing",
     "BlobWriter",
     "Blobs",
+    "History",
     "Record",
     "Reply",
     "Session",

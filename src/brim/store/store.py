@@ -21,14 +21,15 @@ from brim.errors import SessionNotFound, StoreError, StoreUnusable
 from brim.store import sessions as rows_of_sessions
 from brim.store.blobs import CAP
 from brim.store.blobtable import StoredBlobs
-from brim.store.bodies import Body, Packed, encode, pack, plain
+from brim.store.bodies import Body, encode, pack, plain
 from brim.store.database import Damaged, Database
+from brim.store.history import History, no_collection
 from brim.store.leases import LEASE_S, Holder, alive, this_holder
 from brim.store.reply import Reply
 from brim.store.requests import Axis, Record, RequestFacts, Requests, Sum
 from brim.store.schema import drafts, leases, messages, row_into, sessions
 from brim.store.sessions import next_seq
-from brim.store.values import Session, SessionChanges, SessionHeld, Stored, short_id
+from brim.store.values import Session, SessionChanges, SessionHeld, short_id
 
 if TYPE_CHECKING:
     from brim.store.database import Row, Work
@@ -237,21 +238,18 @@ class Store:
         self._known[session] = start + len(rows)
         return range(start, start + len(rows))
 
-    def load(self, session: str, start: int = 0) -> list[Stored]:
+    def load(self, session: str, start: int = 0) -> History:
         """The messages of a session from seq `start` on, a half answer still being written last.
 
-        Bodies decode when `Stored.message` is first asked for. Raises SessionNotFound.
+        Bodies decode when first looked at (`Stored.message`), or all at once (`History.messages`). Raises
+        SessionNotFound.
         """
-        rows, draft = self.read(lambda work: _load(work, session, start))
-        found = _stored(rows, session)
-        following = found[-1].seq + 1 if found else start
+        rows, draft, skip = self.read(lambda work: _load(work, session, start))
+        following = rows[-1][0] + 1 if rows else start
         self._known.setdefault(session, following)
         if draft:
-            body = encode(assistant(draft))
-            found.append(
-                Stored(following, "assistant", self._clock(), True, None, Packed("", None, body, session), None)
-            )
-        return found
+            rows.append((following, "assistant", "", None, encode(assistant(draft)), self._clock(), 1, None))
+        return History(rows, session, skip)
 
     def begin_reply(self, session: str) -> Reply:
         """Start keeping an answer while it streams in; see `Reply`."""
@@ -500,23 +498,19 @@ class Store:
         return range(gate.next, gate.next + len(rows))
 
 
-def _load(work: Work, session: str, start: int) -> tuple[list[Row], str]:
+def _load(work: Work, session: str, start: int) -> tuple[list[Row], str, int]:
+    """Rows from `start` on, the half answer, and how many rows before `start` the first of them needs."""
     n = rows_of_sessions.number(work, session)
-    return work.all(_LOAD, {"session": n, "start": start}), _draft_text(work, n)
+    with no_collection():
+        rows = work.all(_LOAD, {"session": n, "start": start})
+        skip = rows[0][3] if rows and rows[0][4] is None else 0
+        if skip:
+            rows = work.all(_LOAD, {"session": n, "start": start - skip})
+    return rows, _draft_text(work, n), skip
 
 
 def _draft_text(work: Work, n: int) -> str:
     return "".join(msgspec.json.decode(row[0], type=str) for row in work.all(_READ_DRAFT, {"session": n}))
-
-
-def _stored(rows: Sequence[Row], session: str) -> list[Stored]:
-    found: list[Stored] = []
-    packed: Packed | None = None
-    for seq, role, api, piece, body, created, incomplete, meta in rows:
-        if body is not None or packed is None:
-            packed = Packed(api, piece, body or "", f"message {seq} of session {session}")
-        found.append(Stored(seq, role, created, bool(incomplete), meta, packed, piece))
-    return found
 
 
 def _title_of(new: Sequence[Message]) -> str | None:

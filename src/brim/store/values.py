@@ -1,4 +1,4 @@
-"""What the store hands out: facts about a session, and stored messages that decode when first looked at."""
+"""What the store says about a session, and about who holds it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from brim.conversation import Message
 from brim.errors import SessionBusy
-from brim.store.bodies import Packed
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,38 +49,6 @@ class SessionChanges(TypedDict, total=False):
 def short_id(id: str) -> str:
     """The first 7 characters of an id that brim made (20 hex characters), a chosen id whole."""
     return id[:7] if len(id) == 20 and not id.strip("0123456789abcdef") else id
-
-
-class Stored:
-    """A message where it stands: `seq` counts from 0 without gaps, so it is the message's index in the history.
-
-    `incomplete`: a reply that broke off (killed, interrupted) and holds what had come. `created`: Unix seconds.
-    `message` is decoded when first asked for; it raises StoreUnusable where the row is damaged.
-    """
-
-    __slots__ = ("_meta", "_packed", "_piece", "created", "incomplete", "role", "seq")
-
-    def __init__(
-        self, seq: int, role: str, created: float, incomplete: bool, meta: str | None, packed: Packed, piece: int | None
-    ) -> None:
-        self.seq = seq
-        self.role = role
-        self.created = created
-        self.incomplete = incomplete
-        self._meta = meta
-        self._packed = packed
-        self._piece = piece
-
-    @property
-    def message(self) -> Message:
-        return self._packed.message(self._piece)
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        return msgspec.json.decode(self._meta, type=dict[str, Any]) if self._meta else {}
-
-    def __repr__(self) -> str:
-        return f"Stored(seq={self.seq}, role={self.role!r}, incomplete={self.incomplete})"
 
 
 class SessionHeld(SessionBusy):

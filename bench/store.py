@@ -1,0 +1,185 @@
+"""How fast the session store is, beside what one could use instead, on the same disk in the same minutes.
+
+    python bench/store.py [--rounds N] [--appends N] [--json]
+
+Three tables:
+
+- appends per second, each durable when it returns: `Store.append`, plain `sqlite3` (the same row in a transaction of its
+  own, WAL, synchronous=FULL), and a JSON Lines file with fsync. The rounds take turns, since a disk's fsync varies from
+  minute to minute more than the candidates do; the ratio is the median over the rounds.
+- opening a session of 20,000 messages beside an empty one: store opened, session found, messages loaded; and besides,
+  every message decoded and looked at, which a session's first request needs.
+- an original of 64 MB (log lines) streamed in and out, beside a plain file with fsync.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from brim.conversation import Message
+from brim.formats import parse_message
+from brim.store import open_store
+
+
+def messages(count: int) -> list[Message]:
+    """A conversation of an agent's sizes: short questions, calls, results of about 700 bytes."""
+    out: list[Message] = []
+    for n in range(count):
+        match n % 4:
+            case 0:
+                wire = {
+                    "role": "user",
+                    "content": f"Question {n}: where is the parser's entry point, and who calls it?",
+                }
+            case 1:
+                function = {"name": "grep", "arguments": json.dumps({"pattern": f"def parse_{n}"})}
+                calls = [{"id": f"call_{n}", "type": "function", "function": function}]
+                wire = {"role": "assistant", "content": None, "tool_calls": calls}
+            case 2:
+                lines = "\n".join(f"src/module_{n}_{k}.py:{k * 7}:    def parse_{n}(self, text):" for k in range(12))
+                wire = {"role": "tool", "tool_call_id": f"call_{n - 1}", "content": lines}
+            case _:
+                wire = {"role": "assistant", "content": f"Answer {n}: it stands in src/module_{n}_3.py. " * 8}
+        out += parse_message(wire, "openai.chat")
+    return out
+
+
+def rate(count: int, do: Callable[[int], object]) -> float:
+    start = time.perf_counter()
+    for n in range(count):
+        do(n)
+    return count / (time.perf_counter() - start)
+
+
+def appends(folder: Path, rounds: int, count: int) -> dict[str, float]:
+    batch = messages(count)
+    bodies = [json.dumps(message.wire) for message in batch]
+    store = open_store(folder / "brim.db")
+    session = store.new_session("/bench").id
+    plain = sqlite3.connect(folder / "plain.db", isolation_level=None)
+    plain.execute("PRAGMA journal_mode=WAL")
+    plain.execute("PRAGMA synchronous=FULL")
+    plain.execute(
+        "CREATE TABLE messages (session INTEGER, seq INTEGER, role TEXT, api TEXT, body TEXT, created REAL, "
+        "PRIMARY KEY (session, seq))"
+    )
+    lines = (folder / "lines.jsonl").open("ab")
+
+    def with_plain(n: int) -> None:
+        plain.execute("BEGIN IMMEDIATE")
+        row = (base, n, batch[n].role, "openai.chat", bodies[n], time.time())
+        plain.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", row)
+        plain.execute("COMMIT")
+
+    def with_lines(n: int) -> None:
+        lines.write(bodies[n].encode() + b"\n")
+        lines.flush()
+        os.fsync(lines.fileno())
+
+    store.append(session, batch[:1])
+    rows = []
+    for round_ in range(rounds):
+        base = round_
+        row = {
+            "brim": rate(count, lambda n: store.append(session, [batch[n]])),
+            "sqlite": rate(count, with_plain),
+            "jsonl": rate(count, with_lines),
+        }
+        rows.append(row)
+    store.close()
+    plain.close()
+    lines.close()
+    found = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
+    found["of sqlite"] = statistics.median(row["brim"] / row["sqlite"] for row in rows)
+    found["of jsonl"] = statistics.median(row["brim"] / row["jsonl"] for row in rows)
+    return found
+
+
+def opening(folder: Path, rounds: int, count: int = 20_000) -> dict[str, float]:
+    path = folder / "long.db"
+    with open_store(path) as store:
+        store.new_session("/bench", id="empty")
+        store.new_session("/bench", id="long")
+        batch = messages(count)
+        for start in range(0, count, 1_000):
+            store.append("long", batch[start : start + 1_000])
+
+    def once(session: str, look: bool) -> float:
+        start = time.perf_counter()
+        with open_store(path) as store:
+            found = store.load(store.find_session(session).id)
+            if look:
+                sum(len(each.message.parts) for each in found)
+            return (time.perf_counter() - start) * 1000
+
+    times: dict[str, list[float]] = {"empty": [], "long": [], "long, all decoded": []}
+    for _ in range(rounds):
+        times["empty"].append(once("empty", True))
+        times["long"].append(once("long", False))
+        times["long, all decoded"].append(once("long", True))
+    found = {name: statistics.median(values) for name, values in times.items()}
+    found["more than empty"] = statistics.median(b - a for a, b in zip(times["empty"], times["long"], strict=True))
+    return found
+
+
+def original(folder: Path, rounds: int) -> dict[str, float]:
+    piece = b"".join(b"2026-11-30 12:00:%02d worker %d: handled request in %d ms\n" % (n % 60, n, n * 7 % 911)
+                     for n in range(1200))  # fmt: skip
+    pieces = [b"%d " % n + piece for n in range(64 * 1024 * 1024 // len(piece))]
+    size = sum(map(len, pieces)) / 1e6
+    rows = []
+    for n in range(rounds):
+        with open_store(folder / "blobs.db") as store:
+            start = time.perf_counter()
+            handle = store.blobs().put([b"%d" % n, *pieces])
+            wrote = time.perf_counter() - start
+            start = time.perf_counter()
+            with store.blobs().open_reader(handle) as reader:
+                while reader.read(1 << 16):
+                    pass
+            read = time.perf_counter() - start
+        start = time.perf_counter()
+        with (folder / "file").open("wb") as file:
+            for each in pieces:
+                file.write(each)
+            file.flush()
+            os.fsync(file.fileno())
+        plain = time.perf_counter() - start
+        rows.append({"write MB/s": size / wrote, "read MB/s": size / read, "plain file write MB/s": size / plain})
+    found = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
+    found["bytes on disk, share"] = (folder / "blobs.db").stat().st_size / rounds / 1e6 / size
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--appends", type=int, default=500)
+    parser.add_argument("--json", action="store_true")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="brim-bench-", dir=Path(__file__).parent) as name:
+        folder = Path(name)
+        found = {
+            "appends per second": appends(folder, wanted.rounds, wanted.appends),
+            "opening, ms": opening(folder, wanted.rounds),
+            "an original of 64 MB": original(folder, min(3, wanted.rounds)),
+        }
+    if wanted.json:
+        print(json.dumps(found))
+        return
+    for title, rows in found.items():
+        print(title)
+        for label, value in rows.items():
+            print(f"  {label:<24} {value:12,.2f}")
+
+
+if __name__ == "__main__":
+    main()
