@@ -47,7 +47,9 @@ USED = (1.0, 1.15, 1.6)
 """By how many requests have used what only this result holds: never, once, more often."""
 LEAST_REQUESTS = 10
 MOST_REQUESTS = 100
-"""As many requests are expected as there have been, within these bounds."""
+MOST_REQUESTS_DEAR = 200
+"""As many requests are expected as there have been, within these bounds; the upper one is higher where a cache write
+costs more than plain input: there a rewrite of a long view needs long to pay, and edits are rare enough to dare it."""
 REFETCHED = 1_000
 """Tokens that a refetch writes: the median result with its call."""
 RESERVE = 120_000
@@ -115,9 +117,9 @@ class Choice(msgspec.Struct, frozen=True):
         )
 
 
-def expected_requests(requests: int) -> float:
+def expected_requests(requests: int, write: float = 1.0) -> float:
     """How many requests are still to come after `requests` of them."""
-    return float(min(MOST_REQUESTS, max(LEAST_REQUESTS, requests)))
+    return float(min(MOST_REQUESTS_DEAR if write > 1 else MOST_REQUESTS, max(LEAST_REQUESTS, requests)))
 
 
 def hazard(kind: Kind, tokens: int, used: int) -> tuple[float, float]:
@@ -262,7 +264,7 @@ class Ledger:
         """
         self.expected += sum(rate / max(1, request - since) for rate, since in self._cuts)
         prices = miss_prices(view, write=write, read=read, scale=self.scale(missed), can_recall=can_recall)
-        requests = expected_requests(request)
+        requests = expected_requests(request, write)
         found: list[Candidate] = []
         for held in self.held.values():
             if held.shown >= request:
