@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
+from typing import Literal
 
 from brim.context.notices import mark
 
 Span = tuple[int, int]
 
 
-def join_spans(text: str, spans: tuple[Span, ...], handle: str, *, recall: bool = False) -> str:
+Style = Literal["cut", "digest", "repeat"]
+"""How gaps are marked: with size and handle; briefly, where there are many; or as standing above already."""
+
+
+def join_spans(text: str, spans: tuple[Span, ...], handle: str, *, recall: bool = False, style: Style = "cut") -> str:
     """The kept ranges of a text with a mark in place of each gap."""
     pieces: list[str] = []
     at, first = 0, True
     for start, end in (*spans, (len(text), len(text))):
         if start > at:
             gap = text[at:start]
-            if pieces and pieces[-1] and not pieces[-1].endswith("\n"):
-                pieces.append("\n")
-            pieces.append(mark(gap, handle, recall=recall, first=first))
-            if start < len(text):
-                pieces.append("\n")
-            first = False
+            if style != "cut" and "\n" not in gap and len(gap) < INLINE_GAP and pieces and end > start:
+                pieces.append(" … ")
+            else:
+                if pieces and pieces[-1] and not pieces[-1].endswith("\n"):
+                    pieces.append("\n")
+                pieces.append(mark(gap, handle, recall=recall, first=first, style=style))
+                if start < len(text):
+                    pieces.append("\n")
+                first = False
         if end > start:
             pieces.append(text[start:end])
         at = end
     return "".join(pieces)
+
+
+INLINE_GAP = 400
+"""Characters up to which a gap inside a long line is just an ellipsis: its size says nothing worth its tokens."""
 
 
 def head_and_tail(text: str, head: int, tail: int) -> tuple[Span, ...]:

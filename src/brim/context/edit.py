@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from brim.context import notices
-from brim.context.cut import join_spans
+from brim.context.cut import Style, join_spans
 from brim.context.plan import Fate
 from brim.conversation import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
 
@@ -17,7 +17,9 @@ def edited(message: Message, fate: Fate, *, recall: bool) -> Message:
     if fate.kind == "stub":
         return _with_text(message, fate.text, media=False)
     if fate.spans is not None:
-        return _with_text(message, join_spans(message.text, fate.spans, fate.handle, recall=recall), media=fate.media)
+        style: Style = "digest" if fate.rule == "digest" else "repeat" if fate.rule == "repeat" else "cut"
+        shown = join_spans(message.text, fate.spans, fate.handle, recall=recall, style=style)
+        return _with_text(message, shown, media=fate.media)
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, Thinking) and not fate.thinking:

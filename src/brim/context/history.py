@@ -9,8 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
+from brim.context.edit import edited
 from brim.context.pins import pinned_spans
-from brim.context.plan import Repair
+from brim.context.plan import Fate, Repair
 from brim.context.repair import ALTERNATE, NO_USER_AFTER_TOOL, UNIQUE_IDS, repair
 from brim.conversation import Message, ToolCall, chain
 from brim.tokens import Counter
@@ -43,6 +44,7 @@ class History:
         self.repairs: tuple[Repair, ...] = ()
         self._open: dict[str, ToolCall] = {}
         self._hashes: list[bytes] = [b""]
+        self._shown: dict[int, tuple[Fate, bool, Message]] = {}
         self._read = 0  # how much of `source` has been taken in
         self._resume = (0, 0)  # where the last step starts: in `source`, in `messages`
 
@@ -134,6 +136,15 @@ class History:
                     pins[at] = spans
             before = role
             at += 1
+
+    def shown(self, fate: Fate, *, recall: bool) -> Message:
+        """The message under a trim or stub, made once for each fate."""
+        known = self._shown.get(fate.start)
+        if known is not None and known[0] is fate and known[1] == recall:
+            return known[2]
+        message = edited(self.messages[fate.start], fate, recall=recall)
+        self._shown[fate.start] = (fate, recall, message)
+        return message
 
     # ---- places ------------------------------------------------------------------------------------------------
 

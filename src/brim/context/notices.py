@@ -30,10 +30,17 @@ def stub(tool: str, text: str, handle: str, *, recall: bool, because: str = "") 
     return f"[result of {tool} left out: {reason}{size_of(text)}; {fetch(handle, recall)}]"
 
 
-def mark(gap: str, handle: str, *, recall: bool, first: bool) -> str:
-    """The mark in place of a run cut out of a text; the first one of a text carries the handle."""
-    where = f"; all of it: {fetch(handle, recall)}" if first else ""
-    return f"[… {size_of(gap)} left out{where} …]"
+def mark(gap: str, handle: str, *, recall: bool, first: bool, style: str = "cut") -> str:
+    """The mark in place of a run cut out of a text. The first one of a text says how to get all of it; in a digest, which
+    has many, only where the model can use that."""
+    if style == "cut":
+        where = f"; all of it: {fetch(handle, recall)}" if first else ""
+        return f"[… {size_of(gap)} left out{where} …]"
+    lines = count_lines(gap)
+    size = f"{lines:,} lines" if lines > 1 else ("1 line" if "\n" in gap else f"{len(gap):,} characters")
+    above = " as above" if style == "repeat" else ""
+    where = f", {fetch(handle, recall)}" if first and recall else ""
+    return f"[… {size}{above}{where}]"
 
 
 def media_note(kind: str, tokens: int, handle: str) -> str:

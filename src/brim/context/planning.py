@@ -54,9 +54,11 @@ class Planner:
 
     # ---- one request -------------------------------------------------------------------------------------------
 
-    def next(self, before: Plan | None, line: str, cause: str, *, force: bool = False) -> Plan:
+    def next(
+        self, before: Plan | None, line: str, cause: str, *, force: bool = False, passes: tuple[str, ...] = ()
+    ) -> Plan:
         """The plan of this request. `before` is the plan it continues, None to begin an epoch for `cause`; `force` runs
-        the passes of an epoch below the trigger, too."""
+        the passes of an epoch below the trigger, too; `passes` are run first, to their ends, whatever the pressure."""
         draft, settings = self.draft, self.settings
         table = table_of(draft.mode)
         self.report = [{"pass": "repair", "at": each.at, "did": each.what} for each in draft.history.repairs]
@@ -67,9 +69,14 @@ class Planner:
         lowered = self._arrive(plan)
         started = None
         failures, refused = plan.summary_failures, plan.summary_refused
+        if passes:
+            started = f"asked for: {', '.join(passes)}"
+            failures, refused = self._run(passes, 0, failures, refused)
         if force or draft.used > min(trigger(draft.mode, settings), 1.0) * draft.budget:
             started = f"{'asked for' if force else 'pressure'}: {draft.used:,} of {draft.budget:,} tokens"
             goal = int(settings.compact_target * draft.budget)
+            if self.weigher is not None:
+                self.weigher.reset()
             if table.epoch:
                 draft.reach = self._reach(goal)
                 failures, refused = self._run(table.epoch, goal, failures, refused)
@@ -77,14 +84,16 @@ class Planner:
                 goal = int(settings.rescue_target * draft.budget)
                 draft.reach = self._reach(draft.budget)
                 failures, refused = self._run(table.rescue, goal, failures, refused)
-        elif table.weighs and settings.price_weighing and self.weigher is not None:
-            started = self._weigh(plan)
+        elif not passes and table.weighs and settings.price_weighing and self.weigher is not None:
+            started, arrived = self._weigh(plan)
+            lowered = lowered or arrived
         if settings.max_request_bytes is not None and self._fit_bytes(settings.max_request_bytes):
             started = started or f"over {settings.max_request_bytes:,} bytes"
         lowered = lowered or draft.changes != changes or self.summary is not plan.summary
         if started is not None and before is not None and not lowered:
             started = None  # the passes found nothing to lower: the epoch goes on
-        self._bring_back(plan, started is not None)
+        pressed = started is not None and not started.startswith("pays")
+        self._bring_back(plan, pressed)
         n = len(draft.history)
         seen = plan.seen
         if draft.now is not None and n > plan.sent.count:
@@ -104,14 +113,14 @@ class Planner:
             summary_refused=refused,
         )
 
-    def _bring_back(self, plan: Plan, new_epoch: bool) -> None:
+    def _bring_back(self, plan: Plan, pressed: bool) -> None:
         """In auto: what was let go and matters to a question that has just come stands beside it from now on."""
         draft = self.draft
-        if new_epoch and self.inserts:
+        if pressed and self.inserts:
             self.inserts = ()  # what an insert held has its own fate again: select has just judged it
             self.measure()
         question = draft.history.last_user
-        if draft.mode != "auto" or new_epoch or self.before is None or not draft.ranges or question < plan.sent.count:
+        if draft.mode != "auto" or pressed or self.before is None or not draft.ranges or question < plan.sent.count:
             return
         insert = recall_for(draft, question, self.terms)
         room = int(trigger(draft.mode, self.settings) * draft.budget) - draft.used
@@ -132,15 +141,17 @@ class Planner:
 
     # ---- epochs ------------------------------------------------------------------------------------------------
 
-    def _weigh(self, plan: Plan) -> str | None:
-        """In auto, below the trigger: digests where that pays."""
-        if self.before is None or self.weigher is None:
-            return None
-        chosen = self.weigher.choose(self.draft, plan)
+    def _weigh(self, plan: Plan) -> tuple[str | None, bool]:
+        """In auto, below the trigger: what repeats is cut at its first appearance, and digests are made where that pays.
+        The cause of a new epoch, if one begins, and whether anything was lowered on arrival."""
+        if self.weigher is None:
+            return None, False
+        arrived = self._lower("repeat", self.weigher.arrive(self.draft, plan, fresh=self.before is None))
+        chosen = self.weigher.choose(self.draft, plan) if self.before is not None else None
         if chosen is None:
-            return None
+            return None, arrived
         fates, why = chosen
-        return why if self._lower("digest", fates) else None
+        return (f"pays: {why}" if self._lower("digest", fates) else None), arrived
 
     def _run(self, names: tuple[str, ...], goal: int, failures: int, refused: int) -> tuple[int, int]:
         for name in names:

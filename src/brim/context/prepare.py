@@ -201,7 +201,12 @@ def weigher_of(frame: Frame) -> Weigher | None:
     """The economics of auto, None where the mode or the settings do not weigh prices."""
     if frame.mode != "auto" or not frame.settings.price_weighing:
         return None
-    return Weigher()
+    return Weigher(
+        frame.price_write,
+        frame.price_read,
+        can_recall=frame.recall,
+        bound=frame.request.api == "anthropic.messages" and binds_thinking(frame.request.model),
+    )
 
 
 def draft_of(frame: Frame, history: History, before: Plan | None, now: float | None) -> Draft:

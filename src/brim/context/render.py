@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from brim.context import notices
-from brim.context.edit import edited
 from brim.context.history import History
 from brim.context.plan import Fate, Insert, Plan
 from brim.conversation import Message, Text, assistant, range_handle, system, user
@@ -43,7 +42,7 @@ def render(history: History, plan: Plan, *, recall: bool) -> list[Message]:
         if fate.kind in ("fold", "drop"):
             gap = (gap[0] if gap is not None else fate.start, fate.end)
         else:
-            shown = edited(messages[fate.start], fate, recall=recall)
+            shown = history.shown(fate, recall=recall)
             if pending is not None and fate.start >= head:
                 _add_summary(out, pending, shown, dialect)
                 pending = None
