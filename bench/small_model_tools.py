@@ -16,10 +16,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from brim.agent.prompts import build_sections, join_sections
 from brim.providers.local import LocalProvider
 from brim.providers.prompted_provider import PromptedProvider
 from brim.tools import default_tools
 
+SYSTEM = join_sections(
+    build_sections(Path.cwd(), tools=[t.name for t in default_tools()], small=True)
+)  # what `ai` says to a model with a small window
 REQUESTS = Path(__file__).with_name("small_model_requests.json")
 
 
@@ -38,7 +42,11 @@ async def measure(inner: LocalProvider, requests: list[dict[str, Any]], protocol
     right = {False: 0, True: 0}
     started = time.perf_counter()
     for request in requests:
-        body = {"messages": [{"role": "user", "content": request["request"]}], "tools": tools, "max_tokens": 200}
+        body = {
+            "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": request["request"]}],
+            "tools": tools,
+            "max_tokens": 200,
+        }
         done = await provider.complete(body)
         assert isinstance(done.message, dict)
         calls = done.message.get("tool_calls") or []

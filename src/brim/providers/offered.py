@@ -19,6 +19,7 @@ _PIECE = re.compile(
     r"(?P<han>[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)"
     r"|(?P<word>[^\s\u3000-\u303f\u3400-\u9fff\uf900-\uffef,;!?\"'`“”‘’()]+)|(?P<other>\S)"
 )
+_NAME = re.compile(r"[a-zA-Z*][._/*][a-zA-Z*]|^[A-Z_]{2,}\d*$|^\*\.")
 _PATH = re.compile(r"(?<![\w/.])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,5}(?![\w/])")
 _NOTICE = re.compile(r"^\[.*\]$")
 
@@ -51,7 +52,7 @@ def is_chinese(text: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Words of a message that can be an argument, in order: quoted ones whole, runs of words whole and from each word on.
+    """Words of a message that can be an argument, in order: quoted ones, runs of words, and names in them.
 
     Without the words that only ask, unless they stand in quotes; Chinese is cut at such words.
     """
@@ -75,9 +76,12 @@ def words_of(text: str) -> list[str]:
 
 
 def _add_run(found: dict[str, None], run: list[str]) -> None:
-    for start in range(len(run)):
-        found[" ".join(run[start:])] = None
-    found.update(dict.fromkeys(run))
+    """A run of words whole; apart, too, each that looks like a name, and what follows a verb that opens a sentence."""
+    found[" ".join(run)] = None
+    if len(run) > 1:
+        found.update(dict.fromkeys(word for word in run if _NAME.search(word)))
+        if re.fullmatch(r"[A-Z][a-z]+", run[0]):
+            found[" ".join(run[1:])] = None
     run.clear()
 
 
