@@ -112,8 +112,10 @@ class Conversation:
         now: float | None = None,
         recall_tool: bool = False,
         epoch: bool = False,
+        passes: Sequence[str] = (),
     ) -> Prepared:
-        """The next request, as `brim.prepare` gives it. `epoch` runs the mode's passes now, whatever the pressure."""
+        """The next request, as `brim.prepare` gives it. `epoch` runs the mode's passes now, whatever the pressure;
+        `passes` runs these ("truncate", "expire"), to their ends."""
         frame = self._framed((mode, window, max_output, recall_tool))
         history = self._grown(frame)
         before = self.plan
@@ -129,7 +131,7 @@ class Conversation:
             known = -1
         else:
             cause = ""
-        plan = planner.next(before, frame.line, cause, force=epoch)
+        plan = planner.next(before, frame.line, cause, force=epoch, passes=tuple(passes))
         if known >= 0 and before is not None and self._same_view(before, plan, known):
             self._view = [*self._view, *history.messages[known:]]
         else:
@@ -161,6 +163,7 @@ class Conversation:
                 max_output=max_output,
                 recall_tool=recall_tool,
                 counter=self._counter,
+                calibration=self.manager.calibration,
             )
             self._key = key
             self._restart()

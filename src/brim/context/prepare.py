@@ -36,7 +36,7 @@ from brim.formats import (
     parse_request,
     render_request,
 )
-from brim.tokens import Counter, counter_for, estimate_counter
+from brim.tokens import Calibration, Counter, counter_for, estimate_counter
 
 DEFAULTS = Settings()
 
@@ -120,6 +120,10 @@ class Prepared:
     def used(self) -> int:
         return int(self.bill["used"])
 
+    @property
+    def model(self) -> str | None:
+        return self._frame.request.model
+
 
 class Frame(msgspec.Struct):
     """What surrounds the messages of a request: its body, counter, budget, and what decides the line of its plans."""
@@ -146,6 +150,12 @@ class ContextManager:
     def __init__(self, settings: Settings | Mapping[str, Any] | None = None) -> None:
         self.settings = load_settings(settings)
         self.terms = make_terms()
+        self.calibration = Calibration()
+
+    def observe(self, prepared: Prepared, input_tokens: int) -> None:
+        """What the provider counted for a prepared request, cached tokens included. Where the counter is not the model's
+        own, later budgets hold back what its count has been short by."""
+        self.calibration.add(prepared.model, prepared.used, input_tokens)
 
     def prepare(
         self,
@@ -170,6 +180,7 @@ class ContextManager:
             max_output=max_output,
             recall_tool=recall_tool,
             counter=counter,
+            calibration=self.calibration,
         )
         before = plan_from(previous)
         history = History(frame.counter, frame.dialect, frame.request.messages)
@@ -237,6 +248,7 @@ def frame_of(
     max_output: int | None,
     recall_tool: bool,
     counter: Counter | None = None,
+    calibration: Calibration | None = None,
 ) -> Frame:
     """Counter, window, budget and prices of a request. Raises ContextOverflow where the fixed parts alone exceed the window."""
     from brim.context.modes import table_of
@@ -259,7 +271,7 @@ def frame_of(
         request, added = offer_recall(request)
     tools = added if added is not None else request.tools
     reserved = reserve(size, max_output if max_output is not None else request.max_output, settings.max_response_tokens)
-    share = settings.margin if settings.margin is not None else (0.0 if counter.exact else 0.02)
+    share = _margin(settings, counter, model, calibration)
     tool_tokens = counter.count_tools(tools) if tools else 0
     margin = int(size * share)
     named = _tool_sizes(tools, counter) if tool_tokens > size - reserved - margin else tool_tokens
@@ -270,6 +282,21 @@ def frame_of(
     return Frame(
         request, settings, mode, counter, dialect, size, assumed, budget, write, read, known, recall, added, line
     )
+
+
+UNCALIBRATED_MARGIN = 0.02
+"""Held back where the counter is not the model's own and nothing is known yet of how far it is off."""
+
+
+def _margin(settings: Settings, counter: Counter, model: str | None, calibration: Calibration | None) -> float:
+    """The share of the window held back against counting errors."""
+    if settings.margin is not None:
+        return settings.margin
+    if counter.exact:
+        return 0.0
+    if calibration is None or not calibration.samples(model):
+        return UNCALIBRATED_MARGIN
+    return max(0.0, 1 - 1 / max(1.0, calibration.upper(model)))
 
 
 def _tool_sizes(tools: Sequence[Mapping[str, Any]], counter: Counter) -> dict[str, int]:
