@@ -175,4 +175,5 @@ def test_cluster_borders() -> None:
     assert [at for at in range(5) if is_boundary("🇩🇪🇫🇷", at)] == [0, 2, 4]
     assert cut_before("a👩‍👩‍👧", 4) == 1 and cut_after("a👩‍👩‍👧b", 2) == 6
     assert all(is_boundary("plain text 中文", at) for at in range(13))
+    assert is_boundary("line\n\u0301", 5)
     assert cut_before("a" + "\u0301" * 500, 400) == 400

@@ -50,3 +50,13 @@ def test_config() -> None:
     for bad in (0, True, None, [1], 2.5):
         with pytest.raises(ConfigError, match=r"tools\.read is"):
             load_caps({}, {"read": bad})
+
+
+def test_grep_can_search_ignored_files_by_setting() -> None:
+    """TOOL_GREP_NO_IGNORE and tools.grep_no_ignore set what grep does where a call does not say; bad values are named."""
+    assert load_caps({}).grep_no_ignore is False
+    assert load_caps({"TOOL_GREP_NO_IGNORE": "true"}).grep_no_ignore is True
+    assert load_caps({"BRIM_TOOL_GREP_NO_IGNORE": "0", "TOOL_GREP_NO_IGNORE": "1"}).grep_no_ignore is False
+    assert load_caps({}, {"grep_no_ignore": True}).grep_no_ignore is True
+    with pytest.raises(ConfigError, match="TOOL_GREP_NO_IGNORE is 'maybe'"):
+        load_caps({"TOOL_GREP_NO_IGNORE": "maybe"})

@@ -27,6 +27,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """The diff that write and edit answer with."""
     other: int = 6_000
     """Any tool that has no cap of its own, those of MCP servers included."""
+    grep_no_ignore: bool = False
+    """Whether grep searches ignored files and noise folders where a call does not say."""
     line_chars: int = 400
     """A longer line of grep is shortened around its match to about this many characters."""
 
@@ -52,6 +54,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "TOOL_BASH_STDERR_MAX_TOKENS": "bash_stderr",
     "TOOL_GREP_MAX_TOKENS": "grep",
     "TOOL_GREP_MAX_LINES": "grep_lines",
+    "TOOL_GREP_NO_IGNORE": "grep_no_ignore",
     "TOOL_GLOB_MAX_TOKENS": "glob",
     "TOOL_DIFF_MAX_TOKENS": "diff",
     "TOOL_OTHER_MAX_TOKENS": "other",
@@ -64,7 +67,7 @@ ENVIRONMENT: Mapping[str, str] = {
 
 def load_caps(env: Mapping[str, str], config: Mapping[str, object] | None = None) -> Caps:
     """Caps from the environment, over a config table, over the defaults. Raises ConfigError that names the culprit."""
-    values: dict[str, int] = {}
+    values: dict[str, int | bool] = {}
     for name, given in (config or {}).items():
         if name not in Caps.__struct_fields__:
             near = difflib.get_close_matches(name, Caps.__struct_fields__, 1)
@@ -72,12 +75,27 @@ def load_caps(env: Mapping[str, str], config: Mapping[str, object] | None = None
                 f"unknown setting tools.{name}",
                 hint=f"did you mean tools.{near[0]}?" if near else "known: " + ", ".join(Caps.__struct_fields__),
             )
-        values[name] = _positive(f"tools.{name}", given)
+        values[name] = _checked(name, f"tools.{name}", given)
     for name, field in ENVIRONMENT.items():
         for variable in (name, f"BRIM_{name}"):
             if env.get(variable, "").strip():
-                values[field] = _positive(variable, env[variable])
+                values[field] = _checked(field, variable, env[variable])
     return Caps(**values)
+
+
+def _checked(field: str, name: str, given: object) -> int | bool:
+    return _truth(name, given) if field == "grep_no_ignore" else _positive(name, given)
+
+
+def _truth(name: str, given: object) -> bool:
+    if isinstance(given, bool):
+        return given
+    told = str(given).strip().lower()
+    if told in ("1", "true", "yes", "on"):
+        return True
+    if told in ("0", "false", "no", "off"):
+        return False
+    raise ConfigError(f"{name} is {given!r}", hint=f"set {name} to true or false")
 
 
 def _positive(name: str, given: object) -> int:

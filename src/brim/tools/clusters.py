@@ -16,7 +16,8 @@ _LONGEST = 64
 
 def _joins(before: str, after: str) -> bool:
     """Whether `after` continues the character that `before` belongs to (flags apart)."""
-    if after < "\u0300":
+    if after < "\u0300" or before < " ":
+        # Nothing joins a control character, a line end above all.
         return before == "\r" and after == "\n"
     if (
         after == _ZWJ

@@ -30,7 +30,8 @@ class GrepArguments(msgspec.Struct, frozen=True):
     path: str = "."
     include: str | None = None
     ignore_case: bool = False
-    no_ignore: bool = False
+    no_ignore: bool | None = None
+    """None: what the settings say."""
     literal: bool = False
     stop_early: bool = False
     """End the search once more lines than can be shown were found: fast, but without totals and in order of arrival."""
@@ -44,7 +45,9 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     start = search_start(asked.path, ctx)
     assert start is not None
     options = ["--line-number", "--column", "--with-filename", "--no-heading", "--null", "--binary", "--max-columns=0"]
-    options += walk_options(ctx.workspace, no_ignore=asked.no_ignore)
+    options += walk_options(
+        ctx.workspace, no_ignore=ctx.caps.grep_no_ignore if asked.no_ignore is None else asked.no_ignore
+    )
     options += ["--ignore-case"] * asked.ignore_case + ["--fixed-strings"] * asked.literal
     accept: Callable[[bytes], bool] | None = None
     if asked.include:
