@@ -16,6 +16,7 @@ import msgspec
 from brim.budget import Bill, Settings, cost_of, learn_window, prices_of, window_of
 from brim.context import Conversation, Prepared, explain
 from brim.context.modes import table_of
+from brim.context.plan import plan_to_dict
 from brim.context.recall import recall_from
 from brim.conversation import Message, system
 from brim.errors import ProviderOverflow, UsageError
@@ -91,7 +92,7 @@ class AgentSession:
         store.acquire(self.id)
         stored = store.load(self.id)
         self.incomplete = {each.seq for each in stored if each.incomplete}
-        self._times = {each.seq: each.created for each in stored}
+        self._times = {each.seq: float(each.meta.get("at", each.created)) for each in stored}
         self._messages: list[Message] = [each.message for each in stored]
         self.conversation = self._build(store.last_plan(self.id))
         self.last: Prepared | None = None
@@ -113,11 +114,22 @@ class AgentSession:
         """Seqs of pinned messages."""
         return {int(seq) for seq in self._meta.get("pins", [])}
 
-    def append(self, *messages: Message, meta: Mapping[str, Any] | None = None) -> range:
-        """Adds messages: durable when this returns. Returns their seqs."""
+    def append(self, *messages: Message, meta: Mapping[str, Any] | None = None, at: float | None = None) -> range:
+        """Adds messages: durable when this returns. Returns their seqs. `at`: Unix seconds, where they were made earlier."""
+        if at is not None:
+            meta = {**(meta or {}), "at": at}
         seqs = self.store.append(self.id, messages, meta=meta)
-        self._take(messages, seqs)
+        self._take(messages, seqs, at)
         return seqs
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return self._clock()
+
+    def plan_now(self) -> Mapping[str, Any]:
+        """The plan as it stands, empty before the first request."""
+        plan = self.conversation.plan
+        return plan_to_dict(plan) if plan is not None else {}
 
     def begin_reply(self) -> Reply:
         """An answer that is about to stream in."""
@@ -137,15 +149,15 @@ class AgentSession:
         self.incomplete.update(seqs)
         return True
 
-    def _take(self, messages: Sequence[Message], seqs: range) -> None:
+    def _take(self, messages: Sequence[Message], seqs: range, at: float | None = None) -> None:
         # what a write found and settled (the half answer of a killed process) is loaded with the rest
         if seqs.start > len(self._messages):
             missed = self.store.load(self.id, len(self._messages))[: seqs.start - len(self._messages)]
             for each in missed:
                 self._add(each.message, each.created)
-        now = self._clock()
+        when = self._clock() if at is None else at
         for message in messages:
-            self._add(message, now)
+            self._add(message, when)
 
     def _add(self, message: Message, at: float) -> None:
         self._times[len(self._messages)] = at
@@ -171,12 +183,12 @@ class AgentSession:
 
     # ---- requests ----------------------------------------------------------------------------------------------
 
-    def prepare(self, *, epoch: bool = False) -> Request:
-        """The next request. Raises ContextOverflow with its bill."""
+    def prepare(self, *, epoch: bool = False, passes: Sequence[str] = ()) -> Request:
+        """The next request. `epoch` runs the mode's passes now, `passes` those named. Raises ContextOverflow with its bill."""
         now = self._clock()
         if not self.ladder:
             return self._as_it_is(now)
-        prepared = self.conversation.prepare(mode=self.mode, window=self._window, now=now, epoch=epoch)
+        prepared = self.conversation.prepare(mode=self.mode, window=self._window, now=now, epoch=epoch, passes=passes)
         self.last = prepared
         return Request(
             prepared.request, prepared.bill, prepared.plan, prepared.report, _count_messages(prepared.request)
