@@ -20,7 +20,6 @@ import msgspec
 Span: TypeAlias = tuple[int, int]
 Kind: TypeAlias = Literal["code", "run", "list", "grep", "data", "text"]
 
-PROSE = True
 LONG_LINE = 240
 """Characters; a longer line is cut inside. A page of source code has hardly any."""
 AROUND = 64
@@ -32,7 +31,7 @@ BLOCK_LINES = 3
 BLOCK_BYTES = 120
 """A repeat is at least this long (30 tokens), so that the mark naming its source pays."""
 
-HEAD = 96
+HEAD = 112
 """Characters of a JSON row that name it: its first pairs. They stay also where the row goes."""
 ERROR_CHARS = 6_000
 """At most so much of a failed result is held to be its error text (about 2,000 tokens)."""
@@ -41,7 +40,7 @@ ERROR_TAIL = 3
 
 _WORD = re.compile(r"[A-Za-z_][\w./-]{3,}|\d{3,}")
 _CODE_LIKE = re.compile(r"\d|[_./-]|[a-z][A-Z]")
-_QUOTED = re.compile(r'"([^"\\\n]{2,24})"')
+_QUOTED = re.compile(r'"([^"\\\n]*)"')
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _CLAUSE = re.compile('[^\\s，。！？；：、,.!?;:（）()“”"]{4,}')
 _PROSE = re.compile(r"(?:[A-Za-z][a-z']*[,.;:]?[ \t]+){7}[A-Za-z]")
@@ -57,14 +56,14 @@ def identifiers(line: str) -> Iterator[tuple[str, int, int]]:
     if _HAN.search(line):
         quoted = False
         for match in _QUOTED.finditer(line):
-            if _HAN.search(match.group(1)):
+            if len(match.group(1)) >= 2 and _HAN.search(match.group(1)):
                 quoted = True
                 yield match.group(1), match.start(), match.end()
         if not quoted:
             for match in _CLAUSE.finditer(line):
                 if _HAN.search(match.group()):
                     yield match.group(), match.start(), match.end()
-    elif PROSE and _PROSE.search(line):
+    elif _PROSE.search(line):
         yield line.strip(), 0, len(line)
 
 

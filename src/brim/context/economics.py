@@ -52,7 +52,7 @@ MOST_REQUESTS_DEAR = 200
 costs more than plain input: there a rewrite of a long view needs long to pay, and edits are rare enough to dare it."""
 REFETCHED = 1_000
 """Tokens that a refetch writes: the median result with its call."""
-RESERVE = 120_000
+RESERVE = 112_000
 """What a miss counts beside its bill, in tokens read once: time, and the risk that nobody notices the gap. By it, and by
 the two weights below, 0.95 to 0.97 of requests found all they needed in view."""
 DIGEST_WEIGHT = 0.25
@@ -62,7 +62,7 @@ NO_RECALL = 2.0
 """Where nothing can fetch an original, a miss counts so many times more: the tool must be called again, or cannot."""
 MARGIN = 0.5
 """An edit must gain this share of what it rewrites; what is expected is not what comes, and a rewrite is certain."""
-CAUTION = 12.0
+CAUTION = 8.0
 """Misses seen against misses expected, with this many of each taken as given: one surprise does not change a policy."""
 MOST_HELD = 300
 """Results that may still be lowered; older ones stay as they are. Bounds the time of one decision."""
@@ -236,10 +236,13 @@ class Ledger:
             del self.held[next(iter(self.held))]
 
     def touch(self, index: int, request: int, *, use: bool) -> None:
-        """Request number `request` used something that only result `index` holds, or (`use` false) was cut for it."""
+        """Request number `request` used something that only result `index` holds; or (`use` false) it brings a result
+        that was cut because `index` shows the same: then this request must show it."""
         if (held := self.held.get(index)) is not None:
             held.touched = request
             held.used += use
+            if not use:
+                held.shown = request
 
     def scale(self, missed: int) -> float:
         """How much more careful this conversation asks to be: misses seen over misses expected, at least 1."""
