@@ -1,0 +1,539 @@
+"""Bash commands judged: every simple command, every file written, everything run through something else.
+
+Of all parts the strictest decision holds. A part is denied by a deny rule, asked about by an ask rule or because it
+cannot be judged, allowed by an allow rule of its own, by the list of harmless commands, or by the mode.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from brim.permissions.effects import Effect
+from brim.permissions.git import git_effects, strip_globals
+from brim.permissions.harmless import (
+    FURNITURE,
+    LOOKERS,
+    SILENT,
+    TEXTUAL,
+    git_only_looks,
+    is_dangerous_name,
+    is_safe_value,
+)
+from brim.permissions.paths import Place, is_guarded, literal_pattern, locate, matching_paths, shown
+from brim.permissions.programs import canonical, program_effects
+from brim.permissions.rules import Rule, allows, forbids, format_rule, plain_name, quote_word
+from brim.permissions.shell import Call, Redirect, Script, parse_script
+from brim.permissions.verdict import Part
+from brim.permissions.words import Word, known
+from brim.permissions.wrappers import wrapped
+
+_SUBCOMMANDS = frozenset(
+    ["git", "npm", "pnpm", "yarn", "cargo", "go", "docker", "podman", "kubectl", "pip", "pip3", "uv", "poetry", "gh", "glab", "brew", "apt", "apt-get", "systemctl", "terraform", "aws", "gcloud", "az", "helm", "make", "dotnet", "mvn", "gradle", "bundle", "rails", "conda", "rustup", "deno", "bun", "composer"]
+)
+_EXACTLY = frozenset(
+    ["rm", "rmdir", "mv", "dd", "chmod", "chown", "curl", "wget", "eval", "kill", "pkill", "killall", "shutdown", "reboot", "mkfs", "truncate", "shred"]
+)
+_NOTHING = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin")
+_DEEPEST = 8
+
+
+class Rules:
+    """The rules of one check, by decision and tool."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        every = list(rules)
+        self.deny = [rule for rule in every if rule.decision == "deny"]
+        self.ask = [rule for rule in every if rule.decision == "ask"]
+        self.allow = [rule for rule in every if rule.decision == "allow"]
+
+    def of(self, decision: Literal["deny", "ask", "allow"], *tools: str) -> list[Rule]:
+        """Rules about any of the tools."""
+        rules = {"deny": self.deny, "ask": self.ask, "allow": self.allow}[decision]
+        return [rule for rule in rules if rule.tool in tools or ("*" in rule.tool and any(
+            fnmatch.fnmatchcase(tool, rule.tool) for tool in tools))]  # fmt: skip
+
+
+class BashJudge:
+    """Judges one command line. `parts` is what came of it."""
+
+    def __init__(self, rules: Rules, workspace: Path, mode: str, cwd: str | None) -> None:
+        self.rules = rules
+        self.workspace = workspace
+        self.root = os.path.realpath(workspace)
+        self.mode = mode
+        self.cwd = cwd or self.root
+        self.parts: list[Part] = []
+        self.bash = {d: rules.of(d, "bash") for d in ("deny", "ask", "allow")}  # type: ignore[arg-type]
+        self.everything = next((rule for rule in self.bash["allow"] if rule.pattern is None), None)
+        self.limits = bool(self.bash["deny"] or self.bash["ask"] or rules.of("deny", "read", "write", "edit")
+                           or rules.of("ask", "read", "write", "edit"))  # fmt: skip
+        self.command = ""
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def judge(self, command: str) -> list[Part]:
+        """All parts of a command line. Where a rule allows exactly this text, only what is denied remains."""
+        self.command = command
+        if (self.mode == "allow-all" or self.everything) and not self.limits:
+            by = self.everything.text if self.everything else None
+            return [Part(command, "allow", "everything is allowed", by)]
+        whole = next((rule for rule in [*self.bash["deny"], *self.bash["ask"]] if rule.pattern is None), None)
+        if whole is not None:
+            return [Part(command, whole.decision, f"the rule {whole.text} is about every command", whole.text)]
+        self.script(command, (self.cwd,), {}, 0)
+        exact = next(
+            (r for r in self.bash["allow"] if r.pattern is not None and r.pattern.strip() == command.strip()), None
+        )
+        if exact is not None:
+            told = {rule.text for rule in self.rules.ask}
+            self.parts = [
+                part
+                if part.decision != "ask" or part.rule in told
+                else Part(part.text, "allow", "allowed as a whole", exact.text)
+                for part in self.parts
+            ]
+        if not self.parts:
+            self.parts.append(Part(command, "allow", "it runs nothing"))
+        return self.parts
+
+    def script(self, text: str, cwds: Sequence[str | None], variables: dict[str, list[Word]], depth: int) -> None:
+        if depth > _DEEPEST:
+            self.add(text, "ask", "it is nested too deeply to judge")
+            return
+        script = parse_script(text, cwds, variables)
+        for doubt in script.doubts:
+            self.doubt(text, doubt)
+        for name, values in script.variables.items():
+            if (
+                name not in variables
+                and is_dangerous_name(name)
+                and not all(is_safe_value(name, value) for value in values)
+            ):
+                self.doubt(text, f"setting {name} can change what is run")
+        for call in script.calls:
+            self.call(call, script, depth)
+
+    def add(
+        self,
+        text: str,
+        decision: Literal["allow", "ask", "deny"],
+        why: str,
+        rule: str | None = None,
+        needs: str | None = None,
+    ) -> None:
+        self.parts.append(Part(text if len(text) <= 300 else text[:299] + "…", decision, why, rule, needs))
+
+    def doubt(self, text: str, why: str, needs: str | None = None) -> None:
+        """Something that cannot be judged: asked about even where everything is allowed, since some things are denied."""
+        self.add(text, "ask", why, None, needs)
+
+    def default(self, text: str, why: str, needs: str | None) -> None:
+        """Something no rule speaks of."""
+        if self.mode == "allow-all":
+            self.add(text, "allow", "the mode allows all that is not denied")
+        else:
+            self.add(text, "ask", why, None, needs)
+
+    def call(self, call: Call, script: Script, depth: int) -> None:
+        for redirect in call.redirects:
+            self.redirect(redirect, call)
+        if call.words:
+            self.words(call.words, call, script, depth)
+
+    # -- one command ---------------------------------------------------------------------------------------------------
+
+    def words(self, words: Sequence[Word], call: Call, script: Script, depth: int, through: str = "") -> None:
+        """Judge a command by its words. `through`: what runs it, where that is not the script itself."""
+        shown_text = (" ".join(word.raw for word in words) if through else call.text) or "''"
+        if depth > _DEEPEST:
+            self.add(shown_text, "ask", "it is nested too deeply to judge")
+            return
+        name = words[0].text
+        if self.ruled(words, shown_text):
+            return
+        if name is None or not name or words[0].glob or not name.isascii() or name != name.strip():
+            self.doubt(shown_text, f"which command {words[0].raw!r} is, is not known before it runs" if name is None or words[0].glob
+                       else f"{words[0].raw!r} is no name of a command")  # fmt: skip
+            return
+        if words[0].computed:
+            self.doubt(shown_text, f"the command comes out of a variable: {words[0].raw}")
+        base = plain_name(name)
+        rule = self.allowed_by(words)
+        covers = rule is not None and (rule.exact() or self.names_inner(rule))
+        wrapper = wrapped(words, os.path.basename(name))
+        effects = list(wrapper[1]) if wrapper is not None else []
+        if os.path.basename(name) == "git":
+            effects += git_effects(words)
+            self.foreign_repository(words, call, shown_text)
+        elif wrapper is None:
+            effects += program_effects(words)
+        open_questions = self.effects(effects, words, rule, covers, call, script, depth, shown_text)
+        self.denied_paths(words, call, shown_text)
+        if base not in TEXTUAL and wrapper is None and canonical(name) not in TEXTUAL:
+            self.hidden_command(words, shown_text)
+        if wrapper is not None and wrapper[0] and effects:
+            return
+        if rule is not None:
+            self.add(shown_text, "allow", f"allowed by {rule.text}", rule.text)
+        elif base in script.functions:
+            self.add(shown_text, "allow", "a function of this script, judged where it is defined")
+        elif base in FURNITURE and "/" not in base:
+            self.furniture(base, words, shown_text)
+        elif wrapper is not None and wrapper[0]:
+            self.add(shown_text, "allow", f"{base} alone runs nothing")
+        elif self.looks(base, words, effects, call):
+            self.add(shown_text, "allow", "only looks, inside the workspace")
+        else:
+            self.default(shown_text, f"no rule allows {base}", self.offer(words, open_questions))
+
+    def allowed_by(self, words: Sequence[Word]) -> Rule | None:
+        forms = [words]
+        if words[0].text is not None and os.path.basename(words[0].text) == "git":
+            forms.append(strip_globals(words))
+        return next(
+            (rule for rule in self.bash["allow"] if rule.pattern is None or any(allows(rule, f) for f in forms)), None
+        )
+
+    def names_inner(self, rule: Rule) -> bool:
+        """A rule such as `sudo apt *` names what is run; `sudo *` does not."""
+        if rule.pattern is None:
+            return False
+        pattern = rule.words()
+        first = pattern[0].literal or ""
+        if first not in ("sudo", "doas", "ssh", "docker", "podman", "npx", "uvx", "bunx", "kubectl"):
+            return False
+        return len(pattern) > 2 and pattern[1].literal is not None and not pattern[1].literal.startswith("-")
+
+    def ruled(self, words: Sequence[Word], text: str, *, acts: str = "") -> bool:
+        """Deny and ask rules; True where one of them decided for sure. `acts`: why a command counts as these words."""
+        name = words[0].text
+        forms: list[Sequence[Word]] = [words]
+        if name is not None:
+            same = canonical(name)
+            if same != name:
+                forms.append([known(same), *words[1:]])
+            if os.path.basename(name) == "git":
+                forms.append(strip_globals(words))
+        for decision in ("deny", "ask"):
+            for rule in self.bash[decision]:
+                if rule.pattern is None:
+                    continue
+                if name is not None and words[0].glob:
+                    first = rule.words()[0].literal or ""
+                    if fnmatch.fnmatchcase(first, os.path.basename(name)):
+                        self.add(
+                            text, decision, f"{words[0].raw} may be {first}, which {rule.text} is about", rule.text
+                        )
+                        return True
+                    continue
+                found = [forbids(rule, form) for form in forms]
+                if "yes" in found and not acts:
+                    said = "denied by" if decision == "deny" else "the user wants to be asked:"
+                    self.add(text, decision, f"{said} {rule.text}", rule.text)
+                    return True
+                if acts and ("yes" in found or "maybe" in found):
+                    self.add(text, "ask", f"{acts}, and there is the rule {rule.text}", rule.text)
+                    return True
+                if "maybe" in found and name is not None:
+                    self.doubt(text, f"it may be what {rule.text} is about, once its words are known")
+        return False
+
+    def effects(
+        self,
+        effects: Sequence[Effect],
+        words: Sequence[Word],
+        rule: Rule | None,
+        covers: bool,
+        call: Call,
+        script: Script,
+        depth: int,
+        text: str,
+    ) -> bool:
+        """Judge what a command does besides its own work. True where something of it is left to be asked."""
+        spelled = {word.literal for word in rule.words()} if rule is not None and rule.pattern is not None else set()
+        before = len(self.parts)
+        for effect in effects:
+            if effect.kind == "read":
+                for target in effect.words:
+                    self.read(target, call, text)
+            elif effect.kind == "acts":
+                first = effect.words[0].text if effect.words else None
+                assigned = re.match(
+                    r"([A-Za-z_]\w*)=(.*)", first or effect.words[0].head if effect.words else "", re.DOTALL
+                )
+                if assigned is not None:
+                    if is_dangerous_name(assigned[1]) and not is_safe_value(assigned[1], known(assigned[2])):
+                        self.doubt(text, f"setting {assigned[1]} can change what is run")
+                elif effect.words:
+                    self.ruled(effect.words, text, acts=effect.why)
+            elif effect.kind == "doubt":
+                if not covers and effect.token not in spelled:
+                    self.doubt(text, effect.why, self.offer(words, True))
+            elif effect.kind == "write":
+                self.write(effect.words[0], call, text, granted=covers or effect.token in spelled)
+            elif not effect.words:
+                self.doubt(text, f"{effect.why} runs nothing that can be seen")
+            else:
+                start = len(self.parts)
+                if effect.kind == "script":
+                    given = effect.words[0]
+                    if given.text is None:
+                        self.doubt(text, f"{effect.why} runs a text that is not known before it runs", None)
+                    else:
+                        self.script(given.text, call.cwds, script.variables, depth + 1)
+                else:
+                    self.words(effect.words, call, script, depth + 1, through=effect.why)
+                if covers and rule is not None:
+                    told = {r.text for r in self.rules.ask}
+                    self.parts[start:] = [
+                        part
+                        if part.decision != "ask" or part.rule in told
+                        else Part(part.text, "allow", f"allowed by {rule.text}", rule.text)
+                        for part in self.parts[start:]
+                    ]
+        return any(part.decision == "ask" for part in self.parts[before:])
+
+    def offer(self, words: Sequence[Word], exactly: bool) -> str | None:
+        """The rule that would allow a command from now on: broad for what is usual, word for word for what is not."""
+        name = words[0].text
+        if name is None:
+            return None
+        shape = strip_globals(words) if os.path.basename(name) == "git" and not exactly else list(words)
+        if exactly or name in _EXACTLY:
+            if any(word.text is None or word.glob for word in words):
+                return None
+            return format_rule("bash", " ".join(quote_word(word.text or "") for word in words))
+        head = [name]
+        if name in _SUBCOMMANDS and len(shape) > 1:
+            verb = shape[1].text
+            if verb is None or shape[1].glob or not re.fullmatch(r"[A-Za-z][\w:.-]*", verb):
+                return self.offer(words, True)
+            head.append(verb)
+            if verb in ("run", "exec") and len(shape) > 2 and re.fullmatch(r"[\w:.-]+", shape[2].text or "-!"):
+                head.append(shape[2].text or "")
+        return format_rule("bash", " ".join(quote_word(each) for each in head) + " *")
+
+    def furniture(self, base: str, words: Sequence[Word], text: str) -> None:
+        given = [word.text for word in words[1:]]
+        if base == "shopt" and any(each is None or "alias" in each or each == "extdebug" for each in given):
+            self.doubt(text, "aliases can make a word mean another command")
+        elif base in ("export", "declare", "typeset") and any(
+            each is not None and re.fullmatch(r"-\w*[fn]\w*", each) for each in given
+        ):
+            self.doubt(text, "an exported function can take the place of a command")
+        elif (
+            base in ("unset", "export", "readonly")
+            and any(each is None or is_dangerous_name(each) for each in given)
+            and base == "unset"
+        ):
+            self.doubt(text, "what it unsets can change what is run")
+        elif base == "let" and any(each is None or re.search(r"[\[$`]", each) for each in given):
+            self.doubt(text, "let evaluates what it is given")
+        else:
+            self.add(text, "allow", "changes only the shell that runs it")
+
+    def hidden_command(self, words: Sequence[Word], text: str) -> None:
+        """An unknown program may run the words it is given: `somewrapper rm -rf x`."""
+        for start in range(1, len(words)):
+            word = words[start]
+            if word.text is None or not re.fullmatch(r"[\w./+-]+", word.text):
+                continue
+            for rule in self.bash["deny"]:
+                if rule.pattern is not None and rule.words()[0].literal and forbids(rule, words[start:]) == "yes":
+                    self.add(
+                        text, "ask", f"{words[0].raw} may run {word.raw}, and there is the rule {rule.text}", rule.text
+                    )
+                    return
+
+    def foreign_repository(self, words: Sequence[Word], call: Call, text: str) -> None:
+        """A folder that is itself a bare repository brings its own settings, which can run programs."""
+        targets = [words[i + 1].text for i in range(len(words) - 1) if words[i].text == "-C"]
+        for cwd in call.cwds:
+            for folder in [cwd, *(os.path.join(cwd or self.root, each) for each in targets if each is not None)]:
+                if folder and all(
+                    os.path.exists(os.path.join(folder, each)) for each in ("HEAD", "objects", "refs", "config")
+                ):
+                    if os.path.basename(folder) != ".git" or targets or folder != self.cwd:
+                        self.doubt(text, f"{folder} is a bare repository with settings of its own")
+                        return
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def redirect(self, redirect: Redirect, call: Call) -> None:
+        operator, target = redirect.operator, redirect.target
+        text = target.text
+        if operator in (">&", "<&") and text is not None and re.fullmatch(r"\d*-?", text):
+            return
+        if text in _NOTHING or (text is not None and re.fullmatch(r"/dev/fd/\d+", text)):
+            return
+        if operator in ("<", "<&"):
+            if text is not None and text.startswith(("/dev/tcp/", "/dev/udp/")):
+                self.doubt(f"{operator} {target.raw}", "it opens a network connection")
+            self.read(target, call, f"{operator} {target.raw}")
+            return
+        self.write(target, call, f"{operator} {target.raw}")
+
+    def write(self, target: Word, call: Call, text: str, *, granted: bool = False) -> None:
+        """A file that is written. `granted`: the rule for the command names it."""
+        path = target.text
+        if path is not None and (path in _NOTHING or re.fullmatch(r"/dev/fd/\d+", path)):
+            return
+        if path is None or target.glob or path.startswith(("/dev/tcp/", "/dev/udp/")):
+            if not granted:
+                self.doubt(text, f"which file {target.raw} is, is not known before it runs")
+            return
+        for cwd in call.cwds:
+            place = self.place(target, cwd)
+            if place is None:
+                self.doubt(text, f"where {target.raw} lies is not known")
+                return
+            where = shown(place, self.workspace)
+            for decision in ("deny", "ask"):
+                rule = matching_paths(self.rules.of(decision, "write", "edit"), place, self.workspace)  # type: ignore[arg-type]
+                if rule is not None:
+                    self.add(text, rule.decision, f"writes {where}: {rule.text}", rule.text)
+                    return
+            allowed = matching_paths(self.rules.of("allow", "write"), place, self.workspace)
+            guarded = is_guarded(place.real)
+            if allowed is not None and guarded and not is_guarded(f"/{allowed.pattern or ''}"):
+                allowed = None
+            if allowed is not None:
+                self.add(text, "allow", f"writes {where}: {allowed.text}", allowed.text)
+            elif granted:
+                continue
+            elif self.mode == "accept-edits" and place.inside and not guarded:
+                self.add(text, "allow", f"writes {where}: edits are accepted")
+            else:
+                pattern = literal_pattern(place, self.workspace)
+                self.default(text, f"it writes {where}", format_rule("write", pattern) if pattern else None)
+                return
+
+    def place(self, word: Word, cwd: str | None) -> Place | None:
+        path = word.text
+        if path is None or (cwd is None and not path.startswith("/") and not word.tilde):
+            return None
+        if word.tilde and not re.match(r"~(/|$)", path):
+            return None
+        return locate(path, self.workspace, cwd, home=word.tilde)
+
+    def read(self, target: Word, call: Call, text: str) -> None:
+        self.denied_paths([known("cat"), target], call, text)
+
+    def denied_paths(self, words: Sequence[Word], call: Call, text: str) -> None:
+        """Deny and ask rules about files hold for the arguments of commands, too."""
+        rules = [r for d in ("deny", "ask") for r in self.rules.of(d, "read", "write", "edit") if r.pattern is not None]  # type: ignore[arg-type]
+        if not rules or not words or words[0].text in SILENT:
+            return
+        for word in words[1:]:
+            if word.text is None:
+                if not word.harmless or word.head:
+                    self.doubt(text, f"which file {word.raw} is, is not known, and some may not be read or written")
+                    return
+                continue
+            for path, tilde in _paths_in(word):
+                for cwd in call.cwds:
+                    for each in self.expanded(path, cwd) if word.glob else [path]:
+                        place = self.place(Word(each, each, tilde=tilde), cwd)
+                        if place is None:
+                            if cwd is None:
+                                self.doubt(text, f"where {word.raw} lies is not known")
+                            continue
+                        rule = matching_paths(rules, place, self.workspace)
+                        if rule is not None:
+                            self.add(
+                                text, rule.decision, f"it names {shown(place, self.workspace)}: {rule.text}", rule.text
+                            )
+                            return
+        if _goes_below(words):
+            folders = [word.text for word in words[1:] if word.text and not word.text.startswith("-")] or ["."]
+            for rule in rules:
+                if any(self.holds(folder, cwd, rule) for folder in [*folders, "."] for cwd in call.cwds if cwd):
+                    self.doubt(text, f"it goes through folders that hold what {rule.text} is about")
+                    return
+
+    def expanded(self, pattern: str, cwd: str | None) -> list[str]:
+        base = cwd or self.root
+        found = glob.glob(pattern, root_dir=base, include_hidden=True)[:500]
+        return found or [pattern]
+
+    def holds(self, folder: str, cwd: str, rule: Rule) -> bool:
+        """Whether a folder holds a file that a rule covers, as far as a short look tells."""
+        top = os.path.realpath(os.path.join(cwd, folder))
+        seen = 0
+        for path, folders, files in os.walk(top):
+            for name in (*files, *folders):
+                seen += 1
+                place = locate(os.path.join(path, name), self.workspace)
+                if place is not None and matching_paths([rule], place, self.workspace):
+                    return True
+            if seen > 3000:
+                return True
+        return False
+
+    def looks(self, base: str, words: Sequence[Word], effects: Sequence[Effect], call: Call) -> bool:
+        """Whether a command may run without a rule: on the list, and nothing it names lies outside the workspace."""
+        if base == "git":
+            if not git_only_looks(strip_globals(words)):
+                return False
+        elif base not in LOOKERS:
+            return False
+        if any(effect.kind in ("doubt", "write", "acts") for effect in effects):
+            return False
+        if any(cwd is None or not self.inside(cwd, cwd) for cwd in call.cwds):
+            return False
+        reads = [redirect.target for redirect in call.redirects if redirect.operator.startswith("<")]
+        if base in SILENT:
+            return all(self.stays(word, call) for word in reads)
+        return all(self.stays(word, call) for word in [*words[1:], *reads])
+
+    def stays(self, word: Word, call: Call) -> bool:
+        if word.text is None:
+            return word.head == "./" or (
+                word.harmless and not word.splits and bool(re.match(r"[A-Za-z0-9]", word.head)) and False
+            )
+        for path, _ in _paths_in(word):
+            if word.tilde and not re.match(r"~(/|$)", path):
+                return False
+            full = os.path.expanduser(path) if word.tilde else path
+            for cwd in call.cwds:
+                if cwd is None:
+                    return False
+                if not all(self.inside(each, cwd) for each in (self.expanded(full, cwd) if word.glob else [full])):
+                    return False
+        return True
+
+    def inside(self, path: str, cwd: str) -> bool:
+        """Inside the workspace, or nowhere at all: what does not exist cannot be read."""
+        place = locate(path, self.workspace, cwd, home=False)
+        if place is None:
+            return False
+        return place.inside or place.real in _NOTHING or not os.path.lexists(os.path.join(cwd, path))
+
+
+def _paths_in(word: Word) -> list[tuple[str, bool]]:
+    """What of a word may be a path: the word, the value of an option, what follows `@` or `=`."""
+    text = word.text or ""
+    found = [(text, word.tilde)]
+    if text.startswith("-"):
+        found = [(text[2:], False)] if len(text) > 2 and text[1] != "-" else []
+    if "=" in text:
+        value = text.partition("=")[2]
+        found.append((value, value.startswith("~")))
+    found += [(path[1:], False) for path, _ in list(found) if path.startswith("@")]
+    return [(path, tilde) for path, tilde in found if path]
+
+
+def _goes_below(words: Sequence[Word]) -> bool:
+    name = canonical(words[0].text or "")
+    if name in ("rg", "ag", "ack", "tar", "zip", "rsync", "7z", "find", "fd"):
+        return True
+    return name in ("grep", "cp", "scp", "diff", "mv", "chmod", "chown") and any(
+        word.text is None or re.fullmatch(r"-\w*[rRa]\w*|--(recursive|archive|dereference-recursive)", word.text)
+        for word in words[1:]
+    )

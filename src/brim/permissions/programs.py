@@ -1,0 +1,584 @@
+"""Programs that are more than they seem: which options run or write something, which arguments are programs themselves.
+
+Only what goes beyond a command's own work stands here. `cp` copies and `mkdir` makes folders: who allows them allows
+that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from brim.permissions.effects import RM, Effect, Handler, Risks, effects_of, read_options
+from brim.permissions.words import UNKNOWN, Word, known
+
+RISKS: Mapping[str, Risks] = {
+    "sort": Risks({"-o": "write", "--output": "write", "--compress-program": "doubt"}, "kStT"),
+    "shuf": Risks({"-o": "write", "--output": "write"}, "inr"),
+    "tree": Risks({"-o": "write"}, "LPIHT"),
+    "rg": Risks({"--pre": "doubt", "--hostname-bin": "doubt"}, "eEfgjmABCrMtTd", safe=("--pretty",)),
+    "ag": Risks({"--pager": "doubt"}, "ABCGgmp"),
+    "ack": Risks({"--pager": "doubt", "--ackrc": "doubt", "--env": "doubt"}, "ABCm"),
+    "bat": Risks({"--pager": "doubt", "--config-file": "doubt", "--diagnostic": "doubt"}, "lHrmpA"),
+    "less": Risks(
+        dict.fromkeys(("-o", "-O", "-k", "-T", "--log-file", "--LOG-FILE", "--lesskey-file", "--lesskey-src",
+                       "--lesskey-content", "--tag-file", "-t", "--tag"), "doubt")
+    ),
+    "man": Risks(
+        dict.fromkeys(("-P", "--pager", "-H", "--html", "-C", "--config-file", "-X", "--gxditview", "-T", "-l",
+                       "--local-file", "-p", "--preprocessor"), "doubt"), "SsMmRLeE"
+    ),
+    "curl": Risks(
+        {"-o": "write", "--output": "write", "--output-dir": "write", "-D": "write", "--dump-header": "write",
+         "-c": "write", "--cookie-jar": "write", "--trace": "write", "--trace-ascii": "write", "--stderr": "write",
+         "--libcurl": "write", "--etag-save": "write", "--hsts": "write", "--alt-svc": "write", "-K": "doubt",
+         "--config": "doubt", "-O": "doubt", "--remote-name": "doubt", "--remote-name-all": "doubt", "-J": "doubt",
+         "--remote-header-name": "doubt", "--engine": "doubt", "-w": "doubt", "--write-out": "doubt",
+         "-T": "read", "--upload-file": "read"},
+        "AbdeEFHmPQrtTuUxXyYzC",
+    ),
+    "wget": Risks(
+        {"-O": "write", "--output-document": "write", "-o": "write", "--output-file": "write", "-a": "write",
+         "--append-output": "write", "-P": "write", "--directory-prefix": "write", "-e": "doubt", "--execute": "doubt",
+         "--use-askpass": "doubt", "--config": "doubt", "--post-file": "read", "--body-file": "read",
+         "--save-cookies": "write", "--warc-file": "write", "--rejected-log": "write", "-i": "doubt",
+         "--input-file": "doubt", "--hsts-file": "write"},
+        "tTwQUBADIXlR",
+    ),
+    "rsync": Risks(
+        {"-e": "script", "--rsh": "script", "--rsync-path": "script", "--log-file": "write", "--early-input": "doubt",
+         "--config": "doubt", "-M": "doubt", "--remote-option": "doubt", "--write-batch": "write",
+         "--only-write-batch": "write", "--read-batch": "doubt"},
+        "fBT",
+        removes=("--delete", "--del", "--delete-before", "--delete-during", "--delete-after", "--delete-excluded",
+                 "--delete-delay", "--remove-source-files", "--delete-missing-args"),
+    ),
+    "scp": Risks({"-S": "doubt", "-o": "doubt", "-F": "doubt", "-D": "doubt", "-J": "doubt"}, "cilP"),
+    "sftp": Risks({"-S": "doubt", "-o": "doubt", "-F": "doubt", "-D": "doubt", "-b": "doubt", "-J": "doubt"}, "cilPBR"),
+    "tar": Risks(
+        {"-I": "doubt", "--use-compress-program": "doubt", "--to-command": "script", "--checkpoint-action": "doubt",
+         "-F": "doubt", "--info-script": "doubt", "--new-volume-script": "doubt", "--rsh-command": "doubt",
+         "--rmt-command": "doubt", "--index-file": "write", "-T": "read", "--files-from": "read", "-P": "doubt",
+         "--absolute-names": "doubt"},
+        "fCbgKLNVX", removes=("--remove-files",), safe=("--totals", "--transform", "--touch", "--to-stdout"),
+    ),
+    "zip": Risks({"-TT": "doubt", "--unzip-command": "doubt", "-O": "write", "--output-file": "write", "--out": "write",
+                  "-T": "doubt", "-m": "doubt", "--move": "doubt"}, "bitnxP", removes=("-m", "--move")),
+    "unzip": Risks({}, "dxP"),
+    "split": Risks({"--filter": "script"}, "abClnt"),
+    "openssl": Risks({}),
+    "gzip": Risks({}, "S"),
+    "diff": Risks({"--output": "write"}, "CDFIUWxXS", safe=("--out",)),
+    "sdiff": Risks({"-o": "write", "--output": "write", "--diff-program": "doubt"}, "IWw"),
+    "patch": Risks({"-o": "write", "--output": "write", "-r": "write", "--reject-file": "write", "-e": "doubt",
+                    "--ed": "doubt"}, "BDFVYdgipz"),
+    "yq": Risks({"-i": "doubt", "--inplace": "doubt", "--in-place": "doubt", "-s": "doubt", "--split-exp": "doubt"}, "opI"),
+    "jq": Risks({"--from-file": "read", "-f": "read"}, "L"),
+    "date": Risks({"-s": "doubt", "--set": "doubt"}, "dfr"),
+    "file": Risks({"-C": "doubt", "--compile": "doubt", "-z": "doubt", "-Z": "doubt"}, "efFmP"),
+    "tcpdump": Risks({"-z": "doubt", "-w": "write"}, "BcCEFGijmMQrsTVy"),
+    "gcc": Risks(dict.fromkeys(("-wrapper", "-fplugin", "-B", "-specs"), "doubt")),
+    "pytest": Risks({"--basetemp": "doubt", "--rootdir": "doubt", "-c": "doubt", "--confcutdir": "doubt",
+                     "-o": "doubt", "--override-ini": "doubt", "-p": "doubt", "--junitxml": "write",
+                     "--junit-xml": "write", "--log-file": "write", "--resultlog": "write", "--pdbcls": "doubt",
+                     "--debug": "doubt", "--pastebin": "doubt"}, "kmnWr"),
+    "cargo": Risks({"--config": "doubt", "-Z": "doubt"}, "pjF"),
+    "go": Risks({}),
+    "ls": Risks({}, "ITw"),
+    "mv": Risks({}, "tS"),
+    "ed": Risks({"-s": "doubt"}),
+}  # fmt: skip
+
+_RUNS_CODE: Mapping[str, tuple[str, str]] = {
+    # program: options that take code, options with a value that is no code
+    "python": ("c", "WXQ"),
+    "perl": ("eEiMmxdI", "0lF"),
+    "ruby": ("erIx", "CEFKTW"),
+    "node": ("eprC", ""),
+    "php": ("rBRFEd", "cfSt"),
+    "lua": ("el", ""),
+    "Rscript": ("e", ""),
+    "R": ("ef", ""),
+    "osascript": ("e", "l"),
+    "tclsh": ("", ""),
+    "groovy": ("e", ""),
+    "scala": ("e", ""),
+    "julia": ("eE", ""),
+    "elixir": ("e", ""),
+    "guile": ("c", ""),
+    "ocaml": ("e", ""),
+    "ghc": ("e", ""),
+    "bun": ("ep", ""),
+    "deno": ("", ""),
+    "pwsh": ("cCe", ""),
+    "expect": ("c", ""),
+    "gdb": ("x", ""),
+    "sqlite3": ("", ""),
+    "psql": ("cfvo", "dhpU"),
+    "mysql": ("e", "DhPu"),
+    "jshell": ("", ""),
+    "irb": ("", ""),
+    "ipython": ("c", ""),
+    "ed": ("", ""),
+    "ex": ("cSsu", ""),
+    "vim": ("cSsuwWirn", "tT"),
+    "emacs": ("fl", ""),
+    "dc": ("ef", ""),
+    "m4": ("", ""),
+    "rpm": ("E", ""),
+    "nc": ("ec", "psw"),
+    "socat": ("", ""),
+    "tmux": ("", ""),
+    "screen": ("", ""),
+    "at": ("", ""),
+    "batch": ("", ""),
+    "crontab": ("", ""),
+    "ftp": ("", ""),
+    "telnet": ("", ""),
+    "logrotate": ("", ""),
+}  # fmt: skip
+_CODE_LONG = re.compile(
+    r"--(e(?:val|xec|xpression|x)?|print|require|import|loader|experimental-loader|command|code|run|cmd|init-command|load"
+    r"|interactive|batch|script|eval-command|source|init-hook|r)\b"
+)
+_SAME_AS = {
+    "python2": "python", "python3": "python", "pypy": "python", "pypy3": "python", "nodejs": "node", "luajit": "lua",
+    "vi": "vim", "nvim": "vim", "view": "vim", "rvim": "vim", "ncat": "nc", "netcat": "nc", "egrep": "grep",
+    "fgrep": "grep", "zgrep": "grep", "gtar": "tar", "bsdtar": "tar", "gsed": "sed", "gawk": "awk", "mawk": "awk",
+    "nawk": "awk", "gfind": "find", "fdfind": "fd", "batcat": "bat", "most": "less", "more": "less", "mariadb": "mysql",
+    "cc": "gcc", "g++": "gcc", "clang": "gcc", "clang++": "gcc", "c++": "gcc", "gmake": "make", "py.test": "pytest",
+    "ripgrep": "rg", "gsort": "sort", "qalc": "bc", "tsx": "node", "ts-node": "node", "zshcompat": "sh",
+}  # fmt: skip
+
+
+def canonical(name: str) -> str:
+    """The program that a name stands for in these tables: `python3.12` is `python`."""
+    bare = name.rpartition("/")[2].lower() if name.rpartition("/")[2].lower() != "r" else name.rpartition("/")[2]
+    bare = re.sub(r"(?<=[a-z])-?\d+(\.\d+)+$", "", bare)
+    return _SAME_AS.get(bare, bare)
+
+
+def program_effects(words: Sequence[Word]) -> Iterator[Effect]:
+    """What a command does besides its own work, as far as its words tell. `words` begin with its name."""
+    name = canonical(words[0].text or "")
+    if (handler := HANDLERS.get(name)) is not None:
+        yield from handler(words)
+    elif (risks := RISKS.get(name)) is not None:
+        yield from effects_of(risks, words)
+    elif name in _RUNS_CODE:
+        yield from _interpreter(name, words)
+
+
+def _interpreter(name: str, words: Sequence[Word]) -> Iterator[Effect]:
+    code, values = _RUNS_CODE[name]
+    if name == "python":
+        yield from _python(words)
+        return
+    operand = False
+    for option in read_options(words[1:], values, stop=name not in ("vim", "ex", "emacs", "psql", "mysql", "sqlite3")):
+        if option.name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of {name}")
+        elif option.name is None:
+            text = option.word.text or ""
+            if not operand and text in ("-", "/dev/stdin"):
+                yield Effect("doubt", why=f"{name} reads its program from its input")
+            if text.startswith("+") and name in ("vim", "ex", "emacs"):
+                yield Effect("doubt", why=f"{name} {text} runs a command", token=text)
+            if name in ("deno", "bun") and not operand and text in ("eval", "repl", "x", "exec"):
+                yield Effect("doubt", why=f"{name} {text} runs code", token=text)
+            operand = True
+        elif (len(option.name) == 2 and option.name[1] in code) or _CODE_LONG.match(option.name):
+            yield Effect("doubt", (option.word,), f"{name} {option.name} runs code that is not judged", option.name)
+    reads = (
+        "sqlite3",
+        "socat",
+        "tmux",
+        "screen",
+        "at",
+        "batch",
+        "crontab",
+        "telnet",
+        "ftp",
+        "nc",
+        "emacs",
+        "psql",
+        "mysql",
+    )
+    versions = {w.text for w in words[1:]} & {"--version", "-V", "-v", "--help", "-h"}
+    if (not operand and not versions) or name in reads:
+        yield Effect("doubt", why=f"{name} may run what it reads")
+
+
+def _python(words: Sequence[Word]) -> Iterator[Effect]:
+    position = 1
+    while position < len(words):
+        word = words[position]
+        text = word.text
+        if text is None:
+            if word.may_be_option():
+                yield Effect("doubt", why=f"{word.raw} may turn into an option of python")
+            return
+        if text in ("-", "/dev/stdin") or text.startswith("/dev/fd/"):
+            yield Effect("doubt", why="python reads its program from its input")
+            return
+        if not text.startswith("-"):
+            return
+        if text in ("--version", "--help") or re.fullmatch(r"-[Vh]+", text):
+            return
+        if text.startswith("--"):
+            position += 1
+            continue
+        for offset, letter in enumerate(text[1:], 1):
+            if letter == "c":
+                yield Effect("doubt", tuple(words[position:]), "python -c runs code that is not judged", "-c")
+                return
+            if letter == "m":
+                rest = [known(text[offset + 1 :])] if text[offset + 1 :] else []
+                yield Effect("acts", (*rest, *words[position + 1 :]), "python -m runs a module")
+                return
+            if letter == "i":
+                yield Effect("doubt", why="python -i reads a program from its input", token="-i")
+            if letter in "WXQ":
+                position += 0 if text[offset + 1 :] else 1
+                break
+        position += 1
+    yield Effect("doubt", why="python reads its program from its input")
+
+
+def _find(words: Sequence[Word]) -> Iterator[Effect]:
+    position = 1
+    while position < len(words):
+        word = words[position]
+        text = word.text
+        position += 1
+        if text is None:
+            if word.may_be_option():
+                yield Effect("doubt", why=f"{word.raw} may turn into an action of find")
+            continue
+        if text in ("-exec", "-execdir", "-ok", "-okdir"):
+            inner: list[Word] = []
+            while position < len(words) and words[position].text not in (";", "+"):
+                inner.append(words[position])
+                position += 1
+            position += 1
+            made = tuple(UNKNOWN_FILE if each.text == "{}" else each for each in inner)
+            if any(each.text is not None and "{}" in each.text for each in made):
+                made = tuple(Word(e.raw, None) if e.text is not None and "{}" in e.text else e for e in made)
+            yield Effect("run", made, f"find {text}", text)
+        elif text == "-delete":
+            yield Effect("acts", RM, "find -delete deletes files", "-delete")
+            yield Effect("doubt", why="find -delete deletes files", token="-delete")
+        elif text in ("-fprint", "-fprint0", "-fls", "-fprintf"):
+            target = words[position] if position < len(words) else UNKNOWN
+            yield Effect("write", (target,), f"find {text}", text)
+        elif text == "-files0-from":
+            yield Effect("doubt", why="find -files0-from", token=text)
+        elif word.glob and not re.match(r"[\w./]", text):
+            yield Effect("doubt", why=f"{word.raw} may turn into an action of find")
+
+
+UNKNOWN_FILE = Word("{}", None, head="./")
+"""A file name that find puts in: never an option."""
+
+
+def _fd(words: Sequence[Word]) -> Iterator[Effect]:
+    for position, word in enumerate(words[1:], 1):
+        text = word.text
+        if text is None:
+            if word.may_be_option():
+                yield Effect("doubt", why=f"{word.raw} may turn into an option of fd")
+        elif re.fullmatch(r"-[a-zA-Z]*[xX]", text) or (text.startswith("--e") and "--exec-batch".startswith(text[:6])):
+            inner = [each for each in words[position + 1 :] if each.text not in (";",)]
+            yield Effect(
+                "run", tuple(UNKNOWN_FILE if e.text and "{" in e.text else e for e in inner), f"fd {text}", text
+            )
+            if "=" in text:
+                yield Effect("doubt", why=f"fd {text}", token=text)
+            return
+
+
+_SED_SIMPLE = re.compile(
+    r"[0-9$,~+!\s;{}]|[dDgGhHnNpPxz=l]|[btT:]\s*\w*|[qQ]\s*\d*|[aic]\\?[^\n]*|y/[^/\n]*/[^/\n]*/", re.DOTALL
+)
+
+
+def sed_is_plain(script: str) -> bool:
+    """Whether a sed program only edits the stream: no command that writes, reads or runs."""
+    position = 0
+    while position < len(script):
+        char = script[position]
+        if char == "s" and position + 1 < len(script):
+            mark = script[position + 1]
+            if mark in "\n\\":
+                return False
+            end = position + 2
+            for _ in range(2):
+                while end < len(script) and script[end] != mark:
+                    if script[end] == "[" and mark not in "[]" and (close := script.find("]", end + 2)) > 0:
+                        inside = script[end:close]
+                        if mark in inside:
+                            return False
+                    end += 2 if script[end] == "\\" else 1
+                end += 1
+            flags = re.compile(r"[gpIiMm0-9]*").match(script, end)
+            position = flags.end() if flags else end
+            if position < len(script) and script[position] not in ";}\n \t#":
+                return False
+            continue
+        if char == "/" or (char == "\\" and position + 1 < len(script)):
+            mark = "/" if char == "/" else script[position + 1]
+            end = position + (1 if char == "/" else 2)
+            while end < len(script) and script[end] != mark:
+                if script[end] == "[":
+                    close = script.find("]", end + 2)
+                    if close > 0 and mark in script[end:close]:
+                        return False
+                end += 2 if script[end] == "\\" else 1
+            position = end + 1
+            if position < len(script) and script[position] in "IM":
+                position += 1
+            continue
+        if char == "#":
+            position = script.find("\n", position)
+            if position < 0:
+                return True
+            continue
+        found = _SED_SIMPLE.match(script, position)
+        if found is None or not found.end() > position:
+            return False
+        position = found.end()
+    return True
+
+
+def _sed(words: Sequence[Word]) -> Iterator[Effect]:
+    scripts: list[Word] = []
+    operands: list[Word] = []
+    for option in read_options(words[1:], "efl", ("--expression", "--file", "--line-length"), optional="i"):
+        name = option.name
+        if name is None:
+            operands.append(option.word)
+        elif name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of sed")
+        elif name == "-i" or (name.startswith("--i") and "--in-place".startswith(name)):
+            yield Effect("doubt", why="sed -i changes files", token=option.word.text or "-i")
+        elif name == "-f" or (name.startswith("--f") and "--file".startswith(name)):
+            yield Effect("doubt", why="sed -f runs a program from a file", token="-f")
+        elif (
+            name == "-e" or (name.startswith("--e") and "--expression".startswith(name))
+        ) and option.value is not None:
+            scripts.append(option.value)
+    if not scripts and operands:
+        scripts.append(operands[0])
+    for script in scripts:
+        if script.text is None or not sed_is_plain(script.text):
+            yield Effect("doubt", why=f"the sed program {script.raw[:60]} may write files or run commands")
+
+
+def _awk(words: Sequence[Word]) -> Iterator[Effect]:
+    program: Word | None = None
+    for option in read_options(words[1:], "FvW", ("--assign", "--field-separator"), stop=True):
+        if option.name is None:
+            program = option.word
+            break
+        if option.name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of awk")
+        elif option.name not in (
+            "-F",
+            "-v",
+            "--assign",
+            "--field-separator",
+            "-P",
+            "-S",
+            "--posix",
+            "--sandbox",
+            "--csv",
+        ):
+            yield Effect("doubt", why=f"awk {option.name}", token=option.name)
+    text = program.text if program is not None else ""
+    if text is None or re.search(
+        r"system|getline|@|print[^\n]*>|(?<!\|)\|(?!\|)|\bclose\b|\bfflush\b", text, re.DOTALL
+    ):
+        yield Effect("doubt", why="the awk program may write files or run commands")
+
+
+def _xargs(words: Sequence[Word]) -> Iterator[Effect]:
+    replaced: list[str] = []
+    inner: list[Word] = []
+    for option in read_options(
+        words[1:], "adEILnPs", ("--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--replace",
+                                "--process-slot-var", "--max-lines", "--eof"), stop=True, optional="ile"
+    ):  # fmt: skip
+        if option.name is None:
+            inner = list(words[1 + option.index :])
+            break
+        if option.name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into what xargs runs")
+            return
+        if option.name in ("-I", "-i", "--replace", "-J"):
+            replaced.append((option.value.text if option.value is not None else None) or "{}")
+    if not inner:
+        return
+    made = tuple(
+        Word(word.raw, None, head=word.text.split(mark)[0]) if word.text is not None and mark in word.text else word
+        for mark in (replaced or ["\0"])[-1:]
+        for word in inner
+    )
+    yield Effect("run", made if replaced else (*made, UNKNOWN), "xargs")
+
+
+def _make(words: Sequence[Word]) -> Iterator[Effect]:
+    for option in read_options(words[1:], "CfIjloW", ("--file", "--makefile", "--directory", "--eval")):
+        text = option.word.text or ""
+        if option.name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of make")
+        elif option.name in ("--eval", "-E") or (option.name or "").startswith("--ev"):
+            yield Effect("doubt", why="make --eval runs what it is given", token=option.name or "")
+        elif option.name in ("-f", "--file", "--makefile") and (option.value is None or option.value.text in (None, "-")
+                                                              or str(option.value.text).startswith("/dev/")):  # fmt: skip
+            yield Effect("doubt", why="make runs rules that it reads", token=option.name)
+        elif option.name is None and (
+            re.match(r"(SHELL|MAKE\w*|\.SHELLFLAGS)\s*[:+?]*=", text) or re.search(r"=.*[$`;|&]", text)
+        ):
+            yield Effect("doubt", why=f"make {text} changes what is run")
+
+
+def _uniq(words: Sequence[Word]) -> Iterator[Effect]:
+    operands = [o.word for o in read_options(words[1:], "fsw") if o.name is None]
+    if len(operands) > 1:
+        yield Effect("write", (operands[1],), "uniq writes its second argument")
+    yield from _maybe_hidden("uniq", words)
+
+
+def _xxd(words: Sequence[Word]) -> Iterator[Effect]:
+    operands = [o.word for o in read_options(words[1:], "cglnos") if o.name is None]
+    if len(operands) > 1:
+        yield Effect("write", (operands[1],), "xxd writes its second argument")
+    yield from _maybe_hidden("xxd", words)
+
+
+def _maybe_hidden(name: str, words: Sequence[Word]) -> Iterator[Effect]:
+    if any(word.text is None and word.splits and not word.harmless for word in words[1:]):
+        yield Effect("doubt", why=f"it is not known which files {name} gets")
+
+
+def _dd(words: Sequence[Word]) -> Iterator[Effect]:
+    for word in words[1:]:
+        text = word.text
+        if text is None:
+            yield Effect("doubt", why=f"{word.raw} may name what dd writes")
+        elif text.startswith("of="):
+            yield Effect("write", (known(text[3:]),), "dd of=")
+        elif text.startswith("if="):
+            yield Effect("read", (known(text[3:]),), "dd if=")
+
+
+def _openssl(words: Sequence[Word]) -> Iterator[Effect]:
+    for position, word in enumerate(words[1:], 1):
+        if word.text in ("-out", "-keyout", "-writerand", "-CAserial", "-sess_out", "-keylogfile"):
+            yield Effect(
+                "write", (words[position + 1] if position + 1 < len(words) else UNKNOWN,), f"openssl {word.text}"
+            )
+        elif word.text in ("-engine", "-provider", "-provider-path", "-config"):
+            yield Effect("doubt", why=f"openssl {word.text} loads code", token=word.text)
+        elif word.text is None and word.may_be_option():
+            yield Effect("doubt", why=f"{word.raw} may turn into an option of openssl")
+
+
+def _grep(words: Sequence[Word]) -> Iterator[Effect]:
+    for option in read_options(words[1:], "efABCmdD", ("--file", "--regexp")):
+        if option.name in ("-f", "--file") and option.value is not None:
+            yield Effect("read", (option.value,), "grep -f")
+
+
+def _npm(words: Sequence[Word]) -> Iterator[Effect]:
+    options = list(read_options(words[1:], "C", ("--prefix", "--workspace", "--script-shell", "--dir")))
+    for option in options:
+        if option.name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of npm")
+        elif option.name in (
+            "--script-shell",
+            "--call",
+            "-c",
+            "--node-options",
+            "--globalconfig",
+            "--userconfig",
+            "--git",
+        ):
+            yield Effect("doubt", why=f"npm {option.name} changes what is run", token=option.name)
+    places = [option.word for option in options if option.name is None]
+    if not places:
+        return
+    verb = places[0].text
+    if verb in ("exec", "x", "dlx", "explore", "execute"):
+        rest = places[1:]
+        yield Effect("run", tuple(rest), f"npm {verb}", verb or "")
+    elif verb in ("config", "set", "c") or (
+        verb in ("pkg",) and len(places) > 1 and places[1].text in ("set", "delete")
+    ):
+        if not (verb != "set" and len(places) > 1 and places[1].text in ("get", "list", "ls")):
+            yield Effect("doubt", why=f"npm {verb} changes what other commands run", token=verb or "")
+
+
+def _go(words: Sequence[Word]) -> Iterator[Effect]:
+    for word in words[1:]:
+        if word.text is None:
+            if word.may_be_option():
+                yield Effect("doubt", why=f"{word.raw} may turn into an option of go")
+        elif re.match(r"--?(toolexec|exec|vettool|ldflags|gcflags|overlay|modfile|o)(=|$)", word.text):
+            yield Effect("doubt", why=f"go {word.text} runs or writes something", token=word.text.partition("=")[0])
+
+
+def _tar(words: Sequence[Word]) -> Iterator[Effect]:
+    fixed = list(words)
+    if len(words) > 1 and words[1].text and re.fullmatch(r"[A-Za-z]+", words[1].text):
+        # the old form: letters first, their values after them in the same order
+        if re.search(r"[IFTPV]", words[1].text):
+            yield Effect("doubt", why=f"tar {words[1].text}", token=words[1].text)
+        fixed = [words[0], *words[2:]]
+    yield from effects_of(RISKS["tar"], fixed)
+    for word in words[1:]:
+        if word.text and re.match(r"[\w.@-]+:[^=]", word.text) and not word.text.startswith("-"):
+            yield Effect("doubt", why=f"tar may take {word.text} for a file on another machine")
+
+
+def _unlink(words: Sequence[Word]) -> Iterator[Effect]:
+    yield Effect("acts", (known("rm"), *words[1:]), f"{words[0].text} deletes files")
+
+
+def _docker(words: Sequence[Word]) -> Iterator[Effect]:
+    for position, word in enumerate(words[1:], 1):
+        if word.text in ("run", "exec"):
+            for start in range(position + 1, len(words)):
+                yield Effect("acts", tuple(words[start:]), f"{words[0].text} {word.text} runs a command")
+            return
+
+
+def _busybox(words: Sequence[Word]) -> Iterator[Effect]:
+    yield Effect("run", tuple(words[1:]), f"{words[0].text}")
+
+
+def _truncate(words: Sequence[Word]) -> Iterator[Effect]:
+    for option in read_options(words[1:], "rs", ("--size", "--reference")):
+        if option.name is None:
+            yield Effect("write", (option.word,), "truncate")
+
+
+def _eats_input(words: Sequence[Word]) -> Iterator[Effect]:
+    yield Effect("doubt", why=f"{words[0].text} runs what it is given")
+
+
+def _mapfile(words: Sequence[Word]) -> Iterator[Effect]:
+    for word in words[1:]:
+        if word.text is None or re.match(r"-\w*C", word.text):
+            yield Effect("doubt", why="mapfile -C runs what it is given", token="-C")
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "find": _find, "fd": _fd, "sed": _sed, "awk": _awk, "xargs": _xargs, "make": _make, "uniq": _uniq, "xxd": _xxd,
+    "dd": _dd, "openssl": _openssl, "grep": _grep, "npm": _npm, "pnpm": _npm, "yarn": _npm, "go": _go, "tar": _tar,
+    "unlink": _unlink, "shred": _unlink, "rmdir": _unlink, "srm": _unlink, "trash": _unlink, "docker": _docker,
+    "podman": _docker, "kubectl": _docker, "nerdctl": _docker, "truncate": _truncate,
+    "ld.so": _eats_input, "alias": _eats_input, "hash": _eats_input, "enable": _eats_input, "bind": _eats_input,
+    "complete": _eats_input, "source": _eats_input, ".": _eats_input, "fc": _eats_input, "history": _eats_input,
+    "mapfile": _mapfile, "readarray": _mapfile,
+}  # fmt: skip

@@ -1,0 +1,274 @@
+"""Rules as people write them: `tool(pattern)`, `tool`, and, where only commands are meant, a bare `git *`.
+
+A pattern for bash is a list of words, compared with the words of a command after quotes are taken off, so neither
+quoting nor spacing hides anything. `*` alone at the end stands for any further words, none included; alone between
+other words for exactly one word in an allow rule and for any number in a deny or ask rule; inside a word (`test:*`)
+for characters of that word only. `git *` therefore does not match `gitk`. `git push:*` is another spelling of
+`git push *`. A deny or ask rule without a star covers every further word, too; an allow rule does not.
+
+What allows is compared narrowly, what denies broadly: options of a deny rule may stand anywhere and in any spelling
+(`-rf`, `-f -r`, `--recursive --force`), and a command under another path is the same command.
+
+A pattern for any other tool is a path (see `brim.permissions.paths`) or, without a path, a glob over the tool's main
+argument. The text of a rule is kept as it was given: what is shown is what is stored.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from brim.errors import UsageError
+from brim.permissions.words import Word
+
+Decision: TypeAlias = Literal["allow", "ask", "deny"]
+Match: TypeAlias = Literal["yes", "maybe", "no"]
+
+TOOLS = ("bash", "read", "write", "edit", "grep", "glob", "recall")
+_FORM = re.compile(r"\s*([A-Za-z_*][\w.*-]*)\s*\((.*)\)\s*", re.DOTALL)
+_LONG_OF_SHORT = {
+    "f": ("force",),
+    "r": ("recursive", "R"),
+    "R": ("recursive", "r"),
+    "v": ("verbose",),
+    "n": ("dry-run",),
+}
+_TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
+
+
+class PatternWord(msgspec.Struct, frozen=True):
+    """One word of a pattern: `regex` over a whole word, or any words at all (`star`). `literal`: its text without globs."""
+
+    regex: str
+    star: bool
+    literal: str | None
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """`text` is the rule as it was written, `pattern` None for the whole tool; `origin` says who set it."""
+
+    decision: Decision
+    tool: str
+    pattern: str | None
+    text: str
+    origin: str = ""
+
+    def words(self) -> tuple[PatternWord, ...]:
+        """The pattern of a bash rule, word by word."""
+        return split_pattern(self.pattern or "*")
+
+    def exact(self) -> bool:
+        """Whether nothing in the pattern is left open."""
+        return self.pattern is not None and all(word.literal is not None for word in self.words())
+
+
+def parse_rule(text: str, decision: Decision, origin: str = "", *, commands: bool = True) -> Rule:
+    """A rule from its text. Raises UsageError for an empty one. `commands`: a bare text that names no tool is a pattern
+    for bash.
+
+    Tool names are taken in any case, so that rules of other programs (`Bash(git push:*)`) work.
+    """
+    given = text.strip()
+    if not given:
+        raise UsageError(f"an empty {decision} rule", hint="write tool(pattern), for example bash(git push *)")
+    found = _FORM.fullmatch(given)
+    if found is not None:
+        pattern = found[2].strip()
+        return Rule(decision, _tool_name(found[1]), None if pattern in ("", "*") else pattern, text, origin)
+    if _tool_name(given) in TOOLS or not commands or re.fullmatch(r"\w+__[\w*]+|mcp_[\w*]+", given):
+        return Rule(decision, _tool_name(given), None, text, origin)
+    return Rule(decision, "bash", None if given == "*" else given, text, origin)
+
+
+def parse_rules(texts: Iterable[str], decision: Decision, origin: str = "") -> list[Rule]:
+    """Several rules. A bare word that names both a tool and a command (`grep`, `read`) denies both, but allows the tool."""
+    rules: list[Rule] = []
+    for text in texts:
+        rule = parse_rule(text, decision, origin)
+        rules.append(rule)
+        if decision != "allow" and rule.pattern is None and rule.tool not in ("bash", "*") and "(" not in text:
+            rules.append(Rule(decision, "bash", rule.tool, text, origin))
+    return rules
+
+
+def format_rule(tool: str, pattern: str | None) -> str:
+    """The text of a rule, the form in which rules are offered and stored."""
+    return tool if pattern is None else f"{tool}({pattern})"
+
+
+def _tool_name(name: str) -> str:
+    return name.lower() if name.lower() in TOOLS else name
+
+
+def tool_matches(rule: Rule, tool: str) -> bool:
+    """Whether a rule is about a tool; `*` in its tool name stands for any characters."""
+    return re.fullmatch(".*".join(map(re.escape, rule.tool.split("*"))), tool) is not None
+
+
+def split_pattern(pattern: str) -> tuple[PatternWord, ...]:
+    """A pattern's words. Quotes and backslashes make the characters in them plain."""
+    if pattern.endswith(":*") and not pattern.endswith((" :*", "\\:*")) and " *" not in pattern:
+        pattern = pattern[:-2] + " *"
+    words: list[PatternWord] = []
+    regex, literal, plain, begun, quote = "", "", True, False, ""
+    position = 0
+    while position < len(pattern):
+        char = pattern[position]
+        position += 1
+        if quote:
+            if char == quote:
+                quote = ""
+                continue
+        elif char in "'\"":
+            quote, begun = char, True
+            continue
+        elif char.isspace():
+            if begun:
+                words.append(_pattern_word(regex, literal, plain))
+                regex, literal, plain, begun = "", "", True, False
+            continue
+        begun = True
+        if char == "\\" and quote != "'" and position < len(pattern):
+            char = pattern[position]
+            position += 1
+        elif not quote and char in "*?":
+            regex += ".*" if char == "*" else "."
+            plain = False
+            continue
+        regex += re.escape(char)
+        literal += char
+    if begun:
+        words.append(_pattern_word(regex, literal, plain))
+    return tuple(words)
+
+
+def _pattern_word(regex: str, literal: str, plain: bool) -> PatternWord:
+    return PatternWord(regex, regex == ".*" and not plain, literal if plain else None)
+
+
+def quote_word(text: str) -> str:
+    """A word as part of a pattern that matches just this word."""
+    if re.fullmatch(r"[\w@%+=:,./-]+", text) and not text.endswith(":"):
+        return text
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def allows(rule: Rule, words: Sequence[Word]) -> bool:
+    """Whether an allow rule for bash covers a command: word by word, nothing skipped, nothing guessed."""
+    pattern = rule.words()
+    for position, want in enumerate(pattern):
+        if want.star and position == len(pattern) - 1:
+            return position > 0 or not words or words[0].text is not None
+        if position >= len(words):
+            return False
+        text = words[position].text
+        if text is None:
+            if not want.star or position == 0:
+                return False
+            continue
+        if position == 0:
+            text = plain_name(text)
+        elif (want.literal is None and ".." in text.split("/")) or (words[position].glob and want.literal is not None):
+            return False
+        if re.fullmatch(want.regex, text, re.DOTALL) is None:
+            return False
+    return len(words) == len(pattern)
+
+
+def plain_name(name: str) -> str:
+    """A command's own name where it lies in a folder of system programs; else the path as it was written."""
+    folder, _, base = name.rpartition("/")
+    return base if folder in _TRUSTED_FOLDERS else name
+
+
+def forbids(rule: Rule, words: Sequence[Word]) -> Match:
+    """Whether a deny or ask rule for bash covers a command; "maybe" where a word is not known before it runs."""
+    pattern = [word for word in rule.words()]
+    while len(pattern) > 1 and pattern[-1].star:
+        pattern.pop()
+    if not words:
+        return "no"
+    name = words[0].text
+    first = pattern[0]
+    if name is None:
+        return "maybe"
+    names = {name.casefold(), os.path.basename(name).casefold()}
+    if not any(
+        re.fullmatch(first.regex.casefold() if first.literal else first.regex, each, re.DOTALL) for each in names
+    ):
+        return "no"
+    found: Match = "yes"
+    for want in pattern[1:]:
+        if want.literal and want.literal.startswith("-") and len(want.literal) > 1:
+            found = _weaker(found, _has_option(want.literal, words[1:]))
+    places = [
+        word for word in pattern[1:] if not (word.literal and word.literal.startswith("-") and len(word.literal) > 1)
+    ]
+    return "no" if found == "no" else _weaker(found, _aligned(places, words[1:], after_option=False))
+
+
+def _weaker(one: Match, other: Match) -> Match:
+    order: tuple[Match, ...] = ("no", "maybe", "yes")
+    return min(one, other, key=order.index)
+
+
+def _stronger(one: Match, other: Match) -> Match:
+    order: tuple[Match, ...] = ("no", "maybe", "yes")
+    return max(one, other, key=order.index)
+
+
+def _aligned(pattern: Sequence[PatternWord], words: Sequence[Word], *, after_option: bool) -> Match:
+    """Places of a pattern against the words that are no options; a word after an option may be its value."""
+    if not pattern:
+        return "yes"
+    if not words:
+        return "yes" if all(want.star for want in pattern) else "no"
+    want, word = pattern[0], words[0]
+    if want.star:
+        return _stronger(
+            _aligned(pattern[1:], words, after_option=after_option), _aligned(pattern, words[1:], after_option=False)
+        )
+    if word.text is None:
+        return "maybe"
+    if word.text.startswith("-") and word.text != "-":
+        return _aligned(pattern, words[1:], after_option="=" not in word.text)
+    best: Match = "no"
+    text = word.text
+    if re.fullmatch(want.regex, text, re.DOTALL | re.IGNORECASE) or _same_path(want, text):
+        best = _aligned(pattern[1:], words[1:], after_option=False)
+    elif word.glob and want.literal is not None:
+        best = "maybe"
+    is_path = want.literal is not None and (want.literal.startswith(("/", "~", ".")) or "/" in want.literal)
+    if best != "yes" and (after_option or is_path):
+        best = _stronger(best, _aligned(pattern, words[1:], after_option=False))
+    return best
+
+
+def _same_path(want: PatternWord, text: str) -> bool:
+    return want.literal is not None and "/" in want.literal and os.path.normpath(want.literal) == os.path.normpath(text)
+
+
+def _has_option(wanted: str, words: Sequence[Word]) -> Match:
+    """Whether the options of a command hold the wanted ones, in whatever order, cluster or abbreviation."""
+    hidden = any(word.text is None for word in words)
+    given = [word.text for word in words if word.text is not None and word.text.startswith("-")]
+    if wanted in given:
+        return "yes"
+    shorts = {letter for each in given if not each.startswith("--") for letter in each[1:]}
+    longs = [each[2:].partition("=")[0] for each in given if each.startswith("--") and len(each) > 3]
+    if wanted.startswith("--"):
+        name = wanted[2:].partition("=")[0]
+        letters = {short for short, long in _LONG_OF_SHORT.items() if name in long}
+        met = any(name.startswith(each) or each.startswith(name) for each in longs) or bool(letters & shorts)
+    else:
+        met = all(
+            letter in shorts
+            or any(other in shorts for other in _LONG_OF_SHORT.get(letter, ()))
+            or any(long.startswith(each) for long in _LONG_OF_SHORT.get(letter, ()) for each in longs)
+            for letter in wanted[1:]
+        )
+    return "yes" if met else "maybe" if hidden else "no"
