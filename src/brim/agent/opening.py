@@ -17,7 +17,7 @@ from brim.agent.permit import Ask, Permits
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.session import AgentSession, Offer
 from brim.budget import Settings, reserve
-from brim.errors import SessionNotFound, UsageError
+from brim.errors import ConfigError, SessionNotFound, UsageError
 from brim.formats import render_tool
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
 from brim.tools import Tool, ToolContext, default_tools, tool_schemas
@@ -65,30 +65,35 @@ async def open_agent(
     ladder: bool = True,
     policy: RetryPolicy | None = None,
     tools: Sequence[Tool] | None = None,
+    store: Store | None = None,
 ) -> Opened:
-    """Everything one needs to ask. Raises what cannot be opened, as BrimError; what was opened by then is closed."""
+    """Everything one needs to ask. Raises what cannot be opened, as BrimError; what was opened by then is closed.
+
+    `store`: one that is open already and stays open; None opens the configured one.
+    """
     from brim.store import TEMPORARY, open_store
 
     choice = choice or Choice()
     general = config.general()
     for warning in config.warnings:
         emit(Notice(warning, "config"))
-    model = await choose_model(config, env)
-    if model.note:
-        emit(Notice(model.note, "model"))
-    provider = open_provider(model, env=env)
-    if model.note is None and (note := getattr(provider, "note", None)):
-        emit(Notice(f"{model.full_name}: {note}", "model"))
-    store: Store | None = None
-    try:
-        # Checked here, too, so that a missing key is told before a session is begun.
-        counter, window = _of_its_own(provider)
-        log = DebugLog(debug, (model.key or "",))
+    own_store = store is None
+    if store is None:
         store = open_store(TEMPORARY if not choice.keep else general.store)
+    provider: Provider | None = None
+    try:
         if store.damage:
             emit(Notice(store.damage, "store"))
-        session = find_session(store, choice, workspace, mode=general.mode, model=model.full_name)
-        mode = session.mode if session.mode and config.origin("mode") == "default" else general.mode
+        session = find_session(store, choice, workspace)
+        model = await choose_model(config, env, session, emit)
+        provider = open_provider(model, env=env)
+        if note := model.note or getattr(provider, "note", None):
+            emit(Notice(note if model.note else f"{model.full_name}: {note}", "model"))
+        counter, window = _of_its_own(provider)
+        log = DebugLog(debug, (model.key or "",))
+        mode = session.mode if session is not None and session.mode and not _asked(config, "mode") else general.mode
+        if session is None:
+            session = store.new_session(str(workspace), mode, model.full_name, id=choice.name)
         kit = list(tools) if tools is not None else default_tools()
         settings = config.settings()
         sections, offer = make_offer(config, model, kit, workspace, settings=settings, window=window or model.window)
@@ -110,22 +115,38 @@ async def open_agent(
         )  # fmt: skip
         return Opened(agent, store, provider, log, sections)
     except BaseException:
-        await provider.close()
-        if store is not None:
+        if provider is not None:
+            await provider.close()
+        if own_store:
             store.close()
         raise
 
 
-async def choose_model(config: Config, env: Mapping[str, str], name: str | None = None) -> ModelRef:
-    """The model that is named, or the default one. Raises UsageError, ConfigError, ModelMissing."""
-    named = name or config.get("model")
-    if named:
-        return resolve_model(named, env, config.providers())
-    return await default_model(env, config.providers())
+def _asked(config: Config, key: str) -> bool:
+    """Whether a value was asked for now (a flag, a profile), rather than configured once: then it wins over the session's."""
+    return config.origin(key).split()[0] in ("flag", "profile")
 
 
-def find_session(store: Store, choice: Choice, workspace: Path, *, mode: str, model: str) -> Session:
-    """The session that was chosen, or a new one. Raises SessionNotFound, UsageError."""
+async def choose_model(
+    config: Config, env: Mapping[str, str], session: Session | None = None, emit: Emit | None = None
+) -> ModelRef:
+    """The model that is named, else the session's own, else the configured or default one.
+
+    Raises UsageError, ConfigError, ModelMissing.
+    """
+    own = config.providers()
+    named: str | None = config.get("model")
+    if session is not None and session.model and not _asked(config, "model"):
+        try:
+            return resolve_model(session.model, env, own)
+        except (UsageError, ConfigError) as error:
+            if emit is not None:
+                emit(Notice(f"the session's model {session.model} cannot be used now: {error.message}", "model"))
+    return resolve_model(named, env, own) if named else await default_model(env, own)
+
+
+def find_session(store: Store, choice: Choice, workspace: Path) -> Session | None:
+    """The session that was chosen; None for one that is still to be made. Raises SessionNotFound, UsageError."""
     project = str(workspace)
     if choice.id is not None:
         found = store.find_session(choice.id)
@@ -134,15 +155,15 @@ def find_session(store: Store, choice: Choice, workspace: Path, *, mode: str, mo
             found = store.find_session(None, project)
         except SessionNotFound as error:
             raise SessionNotFound(f"no session to continue in {project}", hint='start one: ai "…"') from error
-    elif choice.fork:
+    elif choice.fork and choice.name is None:
         raise UsageError("--fork needs a session to copy", hint="add -c (the latest) or -r ID")
     elif choice.name is not None:
         try:
-            return store.get_session(choice.name)
+            found = store.get_session(choice.name)
         except SessionNotFound:
-            return store.new_session(project, mode, model, id=choice.name)
+            return None
     else:
-        return store.new_session(project, mode, model)
+        return None
     return store.fork(found.id) if choice.fork else found
 
 

@@ -235,10 +235,12 @@ class AgentSession:
     # ---- learning ----------------------------------------------------------------------------------------------
 
     def _reckon(self) -> None:
-        """Holds back more where the provider counts more than brim does: in steps, since each one begins an epoch."""
-        needed = 1 - 1 / self.calibration.upper(self.model.full_name)
-        if needed > (self._margin if self._margin is not None else 0.02):
-            self._margin = min(0.5, math.ceil(needed * 20) / 20)
+        """Holds back more where the provider counts more than brim does: in steps, since each one begins an epoch, and
+        only where the usual ratio has left the margin behind."""
+        name = self.model.full_name
+        margin = self._margin if self._margin is not None else 0.02
+        if self.calibration.factor(name) * (1 - margin) > 1:
+            self._margin = min(0.5, math.ceil((1 - 1 / self.calibration.upper(name)) * 20) / 20)
             self._rebuild()
             self.remember(calibration=self.calibration.as_dict())
 
@@ -312,6 +314,10 @@ class AgentSession:
             if seq < len(self._messages):
                 made.pin(seq + self.lead)
         return made
+
+    def preview(self) -> Prepared:
+        """The request as it would go out now; nothing is changed by looking. Raises ContextOverflow."""
+        return self._build(self.conversation.plan).prepare(mode=self.mode, window=self._window, now=self._clock())
 
     def explain(self) -> str:
         """The plan of the last request in words."""

@@ -16,8 +16,11 @@ from brim.agent import events as ev
 from brim.agent.events import Event, Result, as_json
 from brim.budget import render_bill
 from brim.budget.bill import fit
+from brim.cli.spinner import Spinner
 from brim.errors import BrimError
 
+DIFF_LINES = 40
+DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 TIGHT = 0.1
 """The bill is shown unasked where less than this share of the window is free."""
 
@@ -81,23 +84,29 @@ class TextOutput:
         self._shown_bill = False
         self._calls: dict[str, ev.ToolStarted] = {}
         self._thinking = False
+        self._spinner = Spinner(self._err, self.colour)
 
     # ---- events ------------------------------------------------------------------------------------------------
 
     def __call__(self, event: Event) -> None:
+        self._spinner.stop()
         if isinstance(event, ev.Text):
             self._text(event.text)
         elif isinstance(event, ev.Thinking):
             self._think(event.text)
         elif isinstance(event, ev.Requested):
             self._request(event)
+            self._spinner.start("thinking")
         elif isinstance(event, ev.ToolStarted):
             self._end_text()
             self._calls[event.id] = event
+            self._spinner.start(f"{event.name} {fit(brief_arguments(event.arguments), 40)}")
         elif isinstance(event, ev.ToolFinished):
             self._tool(event)
         elif isinstance(event, ev.Notice):
             self._say(f"! {event.text}", "33")
+            if event.kind == "retry":
+                self._spinner.start("waiting")
         elif isinstance(event, ev.Failed):
             self._failed(event.error, event.advice, event.bill)
         elif isinstance(event, Result):
@@ -110,6 +119,7 @@ class TextOutput:
         return error.code
 
     def close(self) -> None:
+        self._spinner.stop()
         self._end_text()
 
     # ---- pieces ------------------------------------------------------------------------------------------------
@@ -165,8 +175,14 @@ class TextOutput:
         self._say(
             f"{fit(head, max(20, width_of(self._err) - len(size) - 3))}  {size}", "31" if event.is_error else "36"
         )
-        if self._verbose:
-            self._say("\n".join(f"  {line}" for line in event.text.splitlines()), "2")
+        changed = event.name in ("edit", "write") and not event.is_error and self.colour
+        if self._verbose or changed:
+            lines = event.text.splitlines()
+            shown = lines if self._verbose else lines[:DIFF_LINES]
+            for line in shown:
+                self._say(f"  {line}", DIFF_COLOURS.get(line[:1], "2") if changed else "2")
+            if len(lines) > len(shown):
+                self._say(f"  … {len(lines) - len(shown):,} more lines", "2")
         elif event.is_error:
             self._say(f"  {fit(event.text.strip().splitlines()[0] if event.text.strip() else '', 200)}", "2")
 
