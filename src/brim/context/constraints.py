@@ -27,6 +27,7 @@ from brim.context.markers import (
     TASK,
     TASK_ZH,
 )
+from brim.context.memo import ByText
 from brim.context.phrases import Spoken
 from brim.context.revisions import replaced_by, revises
 from brim.context.sentences import split_sentences
@@ -69,7 +70,6 @@ def constraints_of(messages: Sequence[Message]) -> list[Constraint]:
     Only user and system messages are read; text that brim injected is not. Linear in the length of those messages.
     """
     found: list[Constraint] = []
-    judged: dict[str, list[Said]] = {}  # the same template or reminder often comes many times
     for index, message in enumerate(messages):
         if message.role not in ("user", "system"):
             continue
@@ -77,9 +77,7 @@ def constraints_of(messages: Sequence[Message]) -> list[Constraint]:
         if not text or is_injected(text):
             continue
         own: list[Constraint] = []
-        if text not in judged:
-            judged[text] = judge(text)
-        for said in judged[text]:
+        for said in judged(text):
             sentence = text[said.start : said.end]
             strength = said.kind if said.kind in ("explicit", "plain", "implicit") else None
             replaced = None if said.superseded or said.kind == "quoted" else _replaced_earlier(found, sentence)
@@ -116,6 +114,10 @@ def judge(text: str) -> list[Said]:
         score = _score(own[order], kind) * weight if kind in _STRENGTHS else 0.0
         result[place] = Said(span.start, span.end, kind, score, old)
     return result
+
+
+judged = ByText(judge)
+"""The same with a cache: a history is read again at each epoch, and the same reminder often comes many times."""
 
 
 def _kind_of(spoken: Spoken, frame: Frame) -> Kind:

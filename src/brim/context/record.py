@@ -13,8 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from brim.context.memo import ByText
 from brim.context.wording import is_injected
-from brim.conversation import Message, ToolCall
+from brim.conversation import Message
 
 Use: TypeAlias = Literal["read", "wrote", "edited", "deleted", "moved"]
 
@@ -167,11 +168,10 @@ def record_of(messages: Sequence[Message]) -> Record:
     for index, message in enumerate(messages):
         if message.role == "assistant":
             for made in message.calls:
-                arguments = _arguments(made)
-                command = _command_of(made, arguments)
+                command, touched = _call_of(f"{made.name}\n{made.arguments}")
                 calls[made.id] = made.name, command
                 record.tools[made.name] = record.tools.get(made.name, 0) + 1
-                for path, use in _touched(made.name, arguments) if command is None else _touched_by_shell(command):
+                for path, use in touched:
                     seen = files.setdefault(path, FileUse(path, {}, index))
                     seen.uses[use] = seen.uses.get(use, 0) + 1
                     seen.last = index
@@ -188,7 +188,7 @@ def record_of(messages: Sequence[Message]) -> Record:
     record.files = list(files.values())
     record.runs = list(runs.values())
     for run in record.runs[-_LOOKED_AT:]:
-        run.outcome = _outcome(run.edges, run.failed)
+        run.outcome = (_outcome_of_failed if run.failed else _outcome_of)(run.edges)
     record.decisions = _decisions(replies)
     record.failures = list(failures.values())
     for exchange in record.exchanges:
@@ -221,7 +221,7 @@ def _decisions(replies: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """The newest decisions in the assistant's texts, in order."""
     found: list[tuple[int, str]] = []
     for index, text in reversed(replies):
-        if decision := _decision_in(text):
+        if decision := _decision_of(text):
             found.append((index, decision))
             if len(found) >= _LOOKED_AT:
                 break
@@ -247,21 +247,30 @@ def _decision_in(text: str) -> str | None:
     return sentence if 20 <= len(sentence) <= 320 else None
 
 
-def _arguments(made: ToolCall) -> dict[str, Any]:
-    """The arguments as a mapping; {} where they are no JSON object."""
+_decision_of = ByText(_decision_in)
+
+
+def _read_call(call: str) -> tuple[str | None, list[tuple[str, Use]]]:
+    """The command line of a call (`name`, newline, JSON arguments) if it has one, and the files it names."""
+    name, _, raw = call.partition("\n")
     try:
-        value = msgspec.json.decode(made.arguments or "{}")
+        value = msgspec.json.decode(raw or "{}")
     except msgspec.DecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}
+        value = {}
+    arguments: dict[str, Any] = value if isinstance(value, dict) else {}
+    command = _command_of(name, arguments)
+    return command, _touched(name, arguments) if command is None else _touched_by_shell(command)
 
 
-def _command_of(made: ToolCall, arguments: dict[str, Any]) -> str | None:
+_call_of = ByText(_read_call)
+
+
+def _command_of(name: str, arguments: dict[str, Any]) -> str | None:
     for key in _SHELL_KEYS:
         value = arguments.get(key)
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             value = value[-1] if len(value) == 3 and value[1:2] in (["-lc"], ["-c"]) else " ".join(value)
-        if isinstance(value, str) and value and (" " in value or _SHELL_NAME.search(made.name)):
+        if isinstance(value, str) and value and (" " in value or _SHELL_NAME.search(name)):
             return value
     return None
 
@@ -326,8 +335,7 @@ def _note_result(
     is_error: bool | None,
     index: int,
 ) -> None:
-    edges = text if len(text) <= 2 * _EDGE_CHARS else f"{text[:_EDGE_CHARS]}\n{text[-_EDGE_CHARS:]}"
-    exit_code = _exit_code(edges)
+    edges, exit_code = _ends_of(text)
     failed = bool(is_error) or (exit_code is not None and exit_code != 0)
     if command is not None:
         line = first_line(command, 140)
@@ -343,6 +351,15 @@ def _note_result(
             known = failures.setdefault(why, Failure(name, why, index, 0))
             known.times += 1
             known.last = index
+
+
+def _read_ends(text: str) -> tuple[str, int | None]:
+    """Both ends of a result, where its outcome stands, and the exit code there."""
+    edges = text if len(text) <= 2 * _EDGE_CHARS else f"{text[:_EDGE_CHARS]}\n{text[-_EDGE_CHARS:]}"
+    return edges, _exit_code(edges)
+
+
+_ends_of = ByText(_read_ends)
 
 
 def _exit_code(edges: str) -> int | None:
@@ -366,6 +383,10 @@ def _outcome(edges: str, failed: bool) -> str:
     if tests:
         parts.append(first_line(tests[-1], 80))
     return ", ".join(parts) or "ok"
+
+
+_outcome_of = ByText(lambda edges: _outcome(edges, False))
+_outcome_of_failed = ByText(lambda edges: _outcome(edges, True))
 
 
 def _error_line(edges: str) -> str | None:

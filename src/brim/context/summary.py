@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from brim.context.constraints import Constraint, constraints_of, judge
+from brim.context.constraints import Constraint, constraints_of, judged
 from brim.context.pins import pinned_texts
 from brim.context.record import Exchange, Record, first_line, record_of
 from brim.context.wording import MARK, WORDING, Language, Wording, is_injected, language_of
@@ -185,7 +185,7 @@ def _lines_of(text: str) -> tuple[str, ...]:
 
 
 def _is_request(text: str) -> bool:
-    return any(said.kind == "request" for said in judge(text[:4_000]))
+    return any(said.kind == "request" for said in judged(text[:4_000]))
 
 
 def _user_lines(messages: Sequence[Message], later: Sequence[Message], words: Wording) -> Iterable[_Line]:

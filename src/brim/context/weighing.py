@@ -42,6 +42,7 @@ class Weigher:
         self._at = 0
         self._request = 0
         self._thought = -1
+        self._unjudged = 1 << 60  # the request that first shows a result not yet judged
         self._last_role = "system"
 
     def arrive(self, draft: Draft, plan: Plan, *, fresh: bool) -> list[Fate]:
@@ -79,15 +80,14 @@ class Weigher:
 
     def choose(self, draft: Draft, plan: Plan) -> tuple[list[Fate], str] | None:
         """The results whose lowering pays now, from the best place on, and the reason in words; None if none does."""
-        held = self._ledger.held
         request = self._request + 1
-        if not any(each.shown < request for each in held.values()):
-            return None
         cold = (
             draft.now is not None
             and plan.sent.at is not None
             and draft.now - plan.sent.at > draft.settings.cache_life_s
         )
+        if self._unjudged >= request and not cold:
+            return None  # nothing was read since the last look
         end = min(plan.sent.count, len(draft.rank))
         made: dict[int, tuple[Fate, Fate]] = {}
 
@@ -95,9 +95,12 @@ class Weigher:
             made[index] = self._forms(draft, index)
             return made[index][0].tokens, made[index][1].tokens
 
+        self._unjudged = max(
+            (each.shown for each in self._ledger.held.values() if each.shown >= request), default=1 << 60
+        )
         candidates = self._ledger.candidates(
             request,
-            view=sum(draft.tokens[:end]),
+            view=draft.total - sum(draft.tokens[end:]),
             missed=self._seen.missed,
             suffixes=self._suffixes(draft, end),
             sizes=sizes,
@@ -124,6 +127,7 @@ class Weigher:
         if draft.protected(index) or is_failed(draft.history.messages[index]):
             return
         request = self._request + 1
+        self._unjudged = min(self._unjudged, request)
         self._ledger.add(Held(index, self._kinds[index], draft.history.tokens[index], tokens, request, request))
 
     def _suffixes(self, draft: Draft, end: int) -> dict[int, int]:
