@@ -38,12 +38,14 @@ ERROR_CHARS = 6_000
 ERROR_TAIL = 3
 """Lines at the end of a failed result that are part of it: the last word on what went wrong."""
 
+_LOOK = 400
+"""Characters of a line by which it is judged: enough for a kind, and no line is long enough to be slow."""
 _WORD = re.compile(r"[A-Za-z_][\w./-]{3,}|\d{3,}")
 _CODE_LIKE = re.compile(r"\d|[_./-]|[a-z][A-Z]")
 _QUOTED = re.compile(r'"([^"\\\n]*)"')
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _CLAUSE = re.compile('[^\\s，。！？；：、,.!?;:（）()“”"]{4,}')
-_PROSE = re.compile(r"(?:[A-Za-z][a-z']*[,.;:]?[ \t]+){7}[A-Za-z]")
+_PROSE = re.compile(r"(?<!\w)(?:[A-Za-z][a-z']*[,.;:]?[ \t]+){7}[A-Za-z]")
 _ROW_END = re.compile(r"\}\s*,\s*(?=\{)")
 
 
@@ -63,7 +65,7 @@ def identifiers(line: str) -> Iterator[tuple[str, int, int]]:
             for match in _CLAUSE.finditer(line):
                 if _HAN.search(match.group()):
                     yield match.group(), match.start(), match.end()
-    elif _PROSE.search(line):
+    elif _PROSE.search(line, 0, _LOOK):
         yield line.strip(), 0, len(line)
 
 
@@ -122,12 +124,13 @@ class Seen:
     def arrive(self, index: int, text: str, spans: Sequence[Span] | None = None, *, result: bool) -> set[int]:
         """Message `index` enters the view, whole or only with `spans` of its text. A message that is no tool result
         is also a use of the results that alone held what it says: their indices are returned."""
-        shown = text if spans is None else "\n".join(text[a:b] for a, b in spans)
+        pieces = [text] if spans is None else [text[a:b] for a, b in spans]
+        shown = "\n".join(pieces)
         self.add(shown)
-        self._hold(index, shown)
+        self._hold(index, pieces)
         hit: set[int] = set()
         missed = False
-        for key in _keys(text):
+        for key in _keys(shown):
             if key in self._lost:
                 self._lost.discard(key)
                 missed = missed or not result
@@ -144,14 +147,15 @@ class Seen:
     def lower(self, index: int, text: str, before: Sequence[Span] | None, after: Sequence[Span]) -> None:
         """Message `index` now shows only `after` of its text instead of `before` (None: all of it)."""
         self.remove(text if before is None else "\n".join(text[a:b] for a, b in before))
-        shown = "\n".join(text[a:b] for a, b in after)
+        pieces = [text[a:b] for a, b in after]
+        shown = "\n".join(pieces)
         self.add(shown)
         stays = set(_keys(shown))
         self._lost.update(key for key in _keys(text) if self._sole.get(key) == index and key not in stays)
         for key in self._held.pop(index, ()):
             if self._blocks.get(key) == index:
                 del self._blocks[key]
-        self._hold(index, shown)
+        self._hold(index, pieces)
 
     def add(self, text: str) -> None:
         """Count the identifiers of a text that the view shows."""
@@ -173,8 +177,10 @@ class Seen:
         """The message that shows this block (a hash of `_block_keys`)."""
         return self._blocks.get(block)
 
-    def _hold(self, index: int, shown: str) -> None:
-        keys = [key for key in _block_keys([shown[a:b] for a, b in units_of(shown)]) if key is not None]
+    def _hold(self, index: int, pieces: Sequence[str]) -> None:
+        keys = [
+            key for piece in pieces for key in _block_keys([piece[a:b] for a, b in units_of(piece)]) if key is not None
+        ]
         self._held[index] = keys
         for key in keys:
             self._blocks[key] = index
@@ -388,7 +394,7 @@ def kind_of(text: str) -> Kind:
     head = text[:400].lstrip()
     if head[:1] in "[{" and '":' in head:
         return "data"
-    lines = [line for line in text.split("\n", 400)[:400] if line.strip() and not line.startswith("<")]
+    lines = [line[:_LOOK] for line in text.split("\n", 400)[:400] if line.strip() and not line.startswith("<")]
     count = len(lines)
     if not count:
         return "run"
