@@ -1,0 +1,107 @@
+"""`brim replay`: what context policies would have cost on recorded conversations."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from brim.replay.run import Step
+
+_POLICY = (
+    "everything, mask-10, mask-20k-keep-10, cut-1500, last-20 (any numbers), full, compact, auto with settings "
+    "(auto,window=64000), a peer's package (langchain-trim), or fixed, modes, peers for several. May be repeated; "
+    "default: fixed and modes."
+)
+_PRICES = (
+    "Relative price of writing and reading a cached token, 1.25/0.1, or a model's name. May be repeated; default: "
+    "1.25/0.1, 1/0.25, 1/0.5, 1/1."
+)
+
+
+def replay(
+    files: Annotated[list[Path], typer.Argument(help="Transcripts, logs, a brim.db, or folders.", metavar="FILES…")],
+    policy: Annotated[
+        list[str] | None, typer.Option("--policy", "-p", help=_POLICY, metavar="NAME", show_default=False)
+    ] = None,
+    prices: Annotated[
+        list[str] | None, typer.Option("--prices", help=_PRICES, metavar="WRITE/READ|MODEL", show_default=False)
+    ] = None,
+    pause_every: Annotated[
+        int, typer.Option("--pause-every", min=0, help="The cache has expired at every Nth request.", metavar="N")
+    ] = 0,
+    window: Annotated[
+        int | None,
+        typer.Option("--window", min=1, help="Tokens over which a request counts as overflow.", metavar="TOKENS"),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Worker processes.", metavar="N")] = 1,
+    engine: Annotated[str, typer.Option("--engine", help="Where workers run.", metavar="local|ray")] = "local",
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Keep what is done here, and go on from it.", metavar="FILE")
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a report to this file.", metavar="FILE")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The figures as JSON, the same at every run.")] = False,
+    times: Annotated[bool, typer.Option("--times", help="With --json: planner time, too.")] = False,
+) -> None:
+    """Replay recorded conversations through context policies: cost, cache, and what a later step would have missed.
+
+    Costs are relative to sending everything. A request is supported where all it used of the history stood in view.
+    """
+    from brim.replay.figures import encode_report
+    from brim.replay.play import Plays
+    from brim.replay.policies import expand, parse_policy
+    from brim.replay.regimes import parse_regimes
+    from brim.replay.run import replay as run
+    from brim.replay.sources import find_files, read_transcripts
+    from brim.replay.table import render_table
+
+    specs = expand(policy or ())
+    for spec in specs:
+        parse_policy(spec)
+    paths = find_files(files)
+    plays = Plays(tuple(specs), parse_regimes(prices or ()), pause_every, window, series=html is not None)
+    with _progress(sum(path.stat().st_size for path in paths)) as step:
+        figures = run(read_transcripts(paths, _warn), plays, jobs=jobs, engine=engine, journal=resume, step=step)
+    report = figures.report(times=times or not as_json)
+    if not report["files"]:
+        from brim.errors import UsageError
+
+        raise UsageError(
+            "no requests in these files", hint="a request is an assistant message after the second message"
+        )
+    if html is not None:
+        from brim.replay.html import render_html
+
+        html.write_text(render_html(figures), encoding="utf-8")
+        _warn(f"wrote {html}")
+    sys.stdout.write(encode_report(report) if as_json else render_table(report))
+
+
+def _warn(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[Step], None] | None]:
+    """A bar on stderr where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("replay", total=total or None)
+        yield lambda step: bar.update(task, completed=step.bytes, description=step.file)

@@ -1,0 +1,144 @@
+"""Many conversations through `play`: in this process, in several, or on a ray cluster, always with the same outcomes.
+
+Conversations are read one after the other and handed out a few at a time, so memory does not grow with the corpus.
+Outcomes come back in the order of the conversations, whoever was done first. A worker that dies takes nothing with it
+but its time: what it held is played again, one conversation at a time, so that a conversation that kills its workers is
+found and named rather than tried forever.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from brim.errors import BrimError, UsageError
+from brim.replay.play import Outcome, Plays, play
+from brim.replay.transcript import Transcript
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+
+Play: TypeAlias = Callable[[Transcript, Plays], Outcome]
+AHEAD = 2
+"""Conversations handed out for each worker: one at work, one waiting."""
+TRIES = 3
+
+
+def play_all(
+    transcripts: Iterable[Transcript], plays: Plays, *, jobs: int = 1, engine: str = "local", work: Play = play
+) -> Iterator[Outcome]:
+    """The outcome of each conversation, in order. `work` is what a worker runs (tests hand in one that dies).
+
+    Raises UsageError for an engine that does not exist or is not installed, BrimError where a conversation cannot be
+    played.
+    """
+    if engine == "ray":
+        return _on_ray(transcripts, plays, jobs, work)
+    if engine != "local":
+        raise UsageError(f"no engine {engine!r}", hint="there are local and ray")
+    if jobs <= 1:
+        return (work(transcript, plays) for transcript in transcripts)
+    return _in_processes(transcripts, plays, jobs, work)
+
+
+def _in_processes(transcripts: Iterable[Transcript], plays: Plays, jobs: int, work: Play) -> Iterator[Outcome]:
+    from concurrent.futures.process import BrokenProcessPool
+
+    source = iter(transcripts)
+    held: deque[tuple[Transcript, Future[Outcome]]] = deque()
+    pool = _pool(jobs)
+    try:
+        while True:
+            while len(held) < AHEAD * jobs and (transcript := next(source, None)) is not None:
+                try:
+                    held.append((transcript, pool.submit(work, transcript, plays)))
+                except BrokenProcessPool:
+                    held.append((transcript, _broken()))
+            if not held:
+                return
+            transcript, future = held[0]
+            try:
+                outcome = future.result()
+            except BrokenProcessPool:
+                # Whose worker died is not known, so what was handed out is played one by one.
+                again = [each for each, _ in held]
+                held.clear()
+                pool.shutdown(wait=False, cancel_futures=True)
+                for each in again:
+                    yield _alone(each, plays, work)
+                pool = _pool(jobs)
+                continue
+            held.popleft()
+            yield outcome
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _alone(transcript: Transcript, plays: Plays, work: Play) -> Outcome:
+    from concurrent.futures.process import BrokenProcessPool
+
+    for _ in range(TRIES):
+        with _pool(1) as pool:
+            try:
+                return pool.submit(work, transcript, plays).result()
+            except BrokenProcessPool:
+                continue
+    raise BrimError(
+        f"the worker that played {transcript.id} died {TRIES} times",
+        hint="leave that conversation out, or run with --jobs 1 to see why; too little memory is the usual reason",
+    )
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+
+
+def _broken() -> Future[Outcome]:
+    from concurrent.futures import Future
+    from concurrent.futures.process import BrokenProcessPool
+
+    future: Future[Outcome] = Future()
+    future.set_exception(BrokenProcessPool("its pool was broken before it began"))
+    return future
+
+
+def _on_ray(transcripts: Iterable[Transcript], plays: Plays, jobs: int, work: Play) -> Iterator[Outcome]:
+    ray = _ray()
+    started = not ray.is_initialized()
+    if started:
+        # The address comes from RAY_ADDRESS, where a cluster runs; otherwise one is made here.
+        ray.init(log_to_driver=False, configure_logging=False, **({"num_cpus": jobs} if jobs > 1 else {}))
+    try:
+        remote: Any = ray.remote(max_retries=TRIES, num_cpus=1)(work)
+        width = AHEAD * max(jobs, int(ray.cluster_resources().get("CPU", 1)))
+        source = iter(transcripts)
+        held: deque[tuple[Transcript, Any]] = deque()
+        shared = ray.put(plays)
+        while True:
+            while len(held) < width and (transcript := next(source, None)) is not None:
+                held.append((transcript, remote.remote(transcript, shared)))
+            if not held:
+                return
+            transcript, reference = held.popleft()
+            try:
+                yield ray.get(reference)
+            except ray.exceptions.WorkerCrashedError as error:
+                raise BrimError(f"the worker that played {transcript.id} died {TRIES + 1} times") from error
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause if isinstance(error.cause, BrimError) else error from error
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise UsageError("ray is not installed", hint="pip install 'brim[cluster]', or use --jobs") from error
+    return ray

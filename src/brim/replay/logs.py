@@ -1,0 +1,264 @@
+"""Session logs of agents, and messages in any API's form, as transcripts.
+
+What an agent shows its model as one assistant message is often several lines of its log (a block each, or an item each):
+they are put together again. Thinking is left out, since no other request than its own could send it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from brim.conversation import Message
+from brim.errors import BrimError
+from brim.replay.transcript import Transcript
+from brim.store import claude_code
+
+Warn = Callable[[str], None]
+_RESPONSES = ("message", "function_call", "function_call_output", "reasoning", "custom_tool_call")
+_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+
+
+def of_log(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Iterator[Transcript]:
+    """The conversations in the objects of one log, recognised by what only one kind of log has."""
+    if any(value.get("format") == "brim.session" for value in values):
+        from brim.replay.sessions import of_export
+
+        yield from of_export(name, values, warn)
+    elif any(claude_code.is_entry(value) for value in values):
+        yield from _claude(name, values, warn)
+    elif any(value.get("type") in ("session_meta", "response_item") and "payload" in value for value in values):
+        yield _codex(name, values, warn)
+    elif any("role" in value or value.get("type") in _RESPONSES for value in values):
+        messages = [value for value in values if "role" in value or value.get("type") in _RESPONSES]
+        if is_chat({}, messages):
+            times = [seconds(message.get("timestamp")) for message in messages]
+            yield Transcript(name, messages, None, "messages", times if any(times) else [])
+        else:
+            yield of_messages(name, messages, warn)
+    else:
+        warn(f"{name}: skipped, it holds no transcript")
+
+
+def is_chat(body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether messages are in chat form, judged by what only the other APIs have."""
+    return "input" not in body and "system" not in body and _api(messages) == "openai.chat"
+
+
+def _api(messages: Sequence[Mapping[str, Any]]) -> str:
+    for message in messages:
+        if message.get("type") in _RESPONSES:
+            return "openai.responses"
+        content = message.get("content")
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and (block.get("type") in _BLOCKS or "source" in block):
+                return "anthropic.messages"
+    return "openai.chat"
+
+
+def seconds(value: Any) -> float | None:
+    """Unix seconds from an ISO time or a number of seconds or milliseconds; None from anything else."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, (int, float)):
+        return float(value) / 1_000 if value > 1e11 else float(value)
+    return claude_code.seconds(value)
+
+
+def of_messages(
+    name: str, messages: Sequence[Mapping[str, Any]], warn: Warn, *, system: Any = None, model: Any = None
+) -> Transcript:
+    """Messages or items of any API as a transcript."""
+    api = _api(messages)
+    built = Chat(name, warn)
+    if isinstance(system, list):
+        system = "\n\n".join(str(block.get("text", "")) for block in system if isinstance(block, dict))
+    if system:
+        built.add({"role": "system", "content": str(system)}, "openai.chat")
+    for message in messages:
+        built.add(message, api, seconds(message.get("timestamp")))
+    return built.transcript(model if isinstance(model, str) else None, api)
+
+
+class Chat:
+    """A transcript in the making: wire objects of any API in, chat messages out, one for each request's answer."""
+
+    def __init__(self, name: str, warn: Warn) -> None:
+        self.name = name
+        self.warn = warn
+        self.messages: list[dict[str, Any]] = []
+        self.times: list[float | None] = []
+        self.usage: dict[int, Mapping[str, Any]] = {}
+        self.compactions: list[int] = []
+        self._tools: dict[str, str] = {}
+        self._closed = False
+
+    def add(self, wire: Mapping[str, Any], api: str, at: float | None = None, place: str = "") -> None:
+        """Adds what one wire object holds. What follows an assistant message without anything in between joins it."""
+        from brim.formats import parse_message
+
+        try:
+            parsed = parse_message(wire, api)
+        except BrimError as error:
+            self.warn(f"{self.name}{', ' if place else ''}{place}: skipped, {error.message}")
+            return
+        for message in parsed:
+            self.add_message(message, at)
+
+    def add_message(self, message: Message, at: float | None = None) -> None:
+        """Adds one message of brim's."""
+        from brim.formats import render_messages
+
+        wires = render_messages([Message(message.role, message.parts, name=message.name)], "openai.chat")
+        if not wires:  # thinking alone
+            return
+        wire = dict(wires[0])
+        last = self.messages[-1] if self.messages else None
+        for call in wire.get("tool_calls") or ():
+            self._tools[str(call["id"])] = str(call["function"]["name"])
+        if wire["role"] == "tool" and (tool := self._tools.get(str(wire.get("tool_call_id")))):
+            wire["name"] = tool
+        if last is not None and last["role"] == wire["role"] == "assistant" and not self._closed:
+            _join(last, wire)
+            return
+        self._closed = False
+        self.messages.append(wire)
+        self.times.append(at)
+
+    def close(self) -> None:
+        """The answer of one request is complete: what an assistant says next is another one's."""
+        self._closed = True
+
+    def used(self, usage: Mapping[str, Any]) -> None:
+        """Notes what the provider said of the request that the newest assistant message answers."""
+        for index in range(len(self.messages) - 1, -1, -1):
+            if self.messages[index]["role"] == "assistant":
+                self.usage[index] = usage
+                return
+
+    def transcript(self, model: str | None, kind: str) -> Transcript:
+        times = self.times if any(time is not None for time in self.times) else []
+        return Transcript(self.name, self.messages, model, kind, times, self.usage, self.compactions)
+
+
+def _join(last: dict[str, Any], wire: Mapping[str, Any]) -> None:
+    texts = [each for each in (last.get("content"), wire.get("content")) if each]
+    if texts:
+        last["content"] = "\n".join(str(text) for text in texts)
+    calls = [*(last.get("tool_calls") or ()), *(wire.get("tool_calls") or ())]
+    if calls:
+        last["tool_calls"] = calls
+
+
+# ---- Claude Code ----------------------------------------------------------------------------------------------------
+
+
+def _claude(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Iterator[Transcript]:
+    """The session, then each sub-agent's conversation, which the log keeps as lines of the same file."""
+    main = [value for value in values if not value.get("isSidechain")]
+    session = next((str(value["sessionId"]) for value in values if value.get("sessionId")), name)
+    if any(claude_code.is_entry(value) for value in main):
+        yield _claude_chat(session, main, warn)
+    for root, lines in _sidechains(values).items():
+        agent = next((str(value["agentId"]) for value in lines if value.get("agentId")), root[:8])
+        yield _claude_chat(f"{session}-sub-{agent}", [{**value, "isSidechain": False} for value in lines], warn)
+
+
+def _sidechains(values: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """By the first entry of each, the entries of the sub-agents."""
+    roots: dict[str, str] = {}
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for value in values:
+        if not value.get("isSidechain") or not value.get("uuid"):
+            continue
+        uuid = str(value["uuid"])
+        root = roots[uuid] = roots.get(str(value.get("parentUuid")), uuid)
+        found.setdefault(root, []).append(value)
+    return found
+
+
+def _claude_chat(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Transcript:
+    log = claude_code.read(values, [str(index) for index in range(len(values))])
+    usage: dict[str, Mapping[str, Any]] = {}
+    boundaries = [n for n, value in enumerate(values) if value.get("subtype") == "compact_boundary"]
+    for value in values:
+        message = value.get("message")
+        if isinstance(message, dict) and isinstance(message.get("usage"), dict):
+            usage[str(message.get("id") or value.get("uuid"))] = message["usage"]
+    chat = Chat(name, warn)
+    for turn in log.turns:
+        line = int(turn.place)
+        if boundaries and line > boundaries[0]:
+            chat.compactions.append(len(chat.messages))
+            del boundaries[0]
+        chat.close()
+        chat.add({"role": turn.role, "content": turn.content}, "anthropic.messages", turn.created, f"entry {line + 1}")
+        entry = values[line]
+        if turn.role == "assistant":
+            found = usage.get(str(entry["message"].get("id") or entry.get("uuid")))
+            if found is not None:
+                chat.used(found)
+    return chat.transcript(log.model, "Claude Code")
+
+
+# ---- codex ----------------------------------------------------------------------------------------------------------
+
+
+def _codex(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Transcript:
+    """One session: `response_item` lines are the conversation, `token_count` events end a request and say what it used."""
+    chat = Chat(name, warn)
+    model: str | None = None
+    total: Any = None
+    for value in values:
+        payload = value.get("payload")
+        if not isinstance(payload, dict):
+            continue
+        kind, at = value.get("type"), seconds(value.get("timestamp"))
+        if kind == "session_meta":
+            chat.name = str(payload.get("id") or name)
+            told = payload.get("base_instructions") or payload.get("instructions")
+            text = told.get("text") if isinstance(told, dict) else told
+            if text and not chat.messages:
+                chat.add({"role": "system", "content": str(text)}, "openai.chat", at)
+        elif kind == "turn_context" and payload.get("model"):
+            model = str(payload["model"])
+        elif kind == "compacted":
+            chat.compactions.append(len(chat.messages))
+        elif kind == "response_item" and (item := _codex_item(payload)) is not None:
+            chat.add(item, "openai.responses", at)
+        elif kind == "event_msg" and payload.get("type") == "token_count":
+            info = payload.get("info")
+            if isinstance(info, dict) and info.get("total_token_usage") != total:  # repeated when limits change
+                total = info.get("total_token_usage")
+                if isinstance(last := info.get("last_token_usage"), dict):
+                    chat.used(_codex_usage(last))
+                chat.close()
+    return chat.transcript(model, "codex")
+
+
+def _codex_item(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """An item in the form of the Responses API's functions; None for what is no part of a conversation."""
+    kind = item.get("type")
+    call_id = item.get("call_id") or item.get("id")
+    if kind == "custom_tool_call":
+        arguments = json.dumps({"input": item.get("input", "")}, ensure_ascii=False)
+        return {"type": "function_call", "call_id": call_id, "name": item.get("name"), "arguments": arguments}
+    if kind == "local_shell_call":
+        arguments = json.dumps(item.get("action") or {}, ensure_ascii=False)
+        return {"type": "function_call", "call_id": call_id, "name": "local_shell", "arguments": arguments}
+    if kind in ("custom_tool_call_output", "local_shell_call_output", "function_call_output"):
+        output = item.get("output")
+        if not isinstance(output, (str, list)):
+            output = json.dumps(output, ensure_ascii=False)
+        return {"type": "function_call_output", "call_id": call_id, "output": output}
+    return item if kind in ("message", "function_call") else None
+
+
+def _codex_usage(last: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "prompt_tokens": last.get("input_tokens", 0),
+        "completion_tokens": last.get("output_tokens", 0),
+        "cached_tokens": last.get("cached_input_tokens", 0),
+        "completion_tokens_details": {"reasoning_tokens": last.get("reasoning_output_tokens", 0)},
+    }

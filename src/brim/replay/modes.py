@@ -1,0 +1,56 @@
+"""brim's own modes under replay: a `brim.Conversation` that grows with the recording, asked before each assistant message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from brim.budget import load_settings
+from brim.context import Conversation
+from brim.errors import UsageError
+from brim.replay.policies import Policy, Session, option_names
+from brim.replay.regimes import Regime
+from brim.replay.transcript import Transcript
+from brim.replay.yardstick import Wire
+
+
+class ModeSession:
+    """One conversation in one mode. `cause`: why the epoch of the last view began."""
+
+    def __init__(self, conversation: Conversation, prepare: Mapping[str, Any]) -> None:
+        self.conversation = conversation
+        self._prepare = prepare
+        self._taken = 0
+
+    def view(self, history: Sequence[Wire], now: float | None) -> Sequence[Wire]:
+        for message in history[self._taken :]:
+            self.conversation.append(message)
+        self._taken = len(history)
+        prepared = self.conversation.prepare(now=now, **self._prepare)
+        messages: list[Wire] = prepared.request["messages"]
+        return messages
+
+
+def mode_policy(mode: str, options: Mapping[str, Any]) -> Policy:
+    """A mode with settings. Beside those of `brim.Settings`: window, max_output, recall_tool, model.
+
+    The prices of auto are those of the regime it is scored in, unless the settings name some.
+    """
+    given = dict(options)
+    window, model = given.pop("window", None), given.pop("model", None)
+    if window is not None and (not isinstance(window, int) or window <= 0):
+        raise UsageError(f"policy {mode}: window={window}", hint="give tokens, for example window=64000")
+    prepare = {"mode": mode, "window": window}
+    prepare |= {key: given.pop(key) for key in ("max_output", "recall_tool") if key in given}
+    base = {"price_write": None, "price_read": None, **given}
+    load_settings({key: value for key, value in base.items() if value is not None})
+
+    def start(transcript: Transcript, regime: Regime) -> Session:
+        settings = dict(given)
+        settings.setdefault("price_write", regime.write)
+        settings.setdefault("price_read", regime.read)
+        conversation = Conversation("openai.chat", model=model or transcript.model, settings=settings)
+        return ModeSession(conversation, prepare)
+
+    priced = mode == "auto" and given.get("price_weighing", True)
+    return Policy(mode + option_names(options), start, bool(priced), window)

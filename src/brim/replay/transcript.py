@@ -1,0 +1,27 @@
+"""A transcript: one recorded conversation in OpenAI's chat form, whatever it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+
+class Transcript(msgspec.Struct):
+    """`messages` in chat form, never altered. `times`: Unix seconds of each message, None where not recorded; empty where
+    none is. `usage`: by index of an assistant message what the provider said of the call that made it (prompt_tokens,
+    completion_tokens, cached_tokens, cost_usd …). `kind` names the form it came in. `compactions`: indices of messages
+    before which the agent itself put a summary in place of what came before."""
+
+    id: str
+    messages: Sequence[Mapping[str, Any]]
+    model: str | None = None
+    kind: str = ""
+    times: Sequence[float | None] = ()
+    usage: Mapping[int, Mapping[str, Any]] = {}
+    compactions: Sequence[int] = ()
+
+    def time(self, index: int) -> float | None:
+        """When message `index` was made, where that is known."""
+        return self.times[index] if index < len(self.times) else None
