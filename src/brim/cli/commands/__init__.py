@@ -1,0 +1,1 @@
+"""The commands of `brim`, a module for each group. Importing them loads nothing but typer."""

@@ -1,0 +1,290 @@
+"""`brim sessions`: what was said, kept under its id, by project folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from brim.store import Session, Stored
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, show, search, move and delete sessions.")
+
+_ID = typer.Argument(help="A session's id, or the beginning of it.", metavar="ID")
+_JSON = typer.Option("--json", help="As JSON.")
+_ALL = typer.Option("--all", "-a", help="Of every project, not only of this folder.")
+_PROJECT = typer.Option("--project", "-C", help="Of the project in this folder.", metavar="DIR")
+
+
+@app.command("list")
+def list_(
+    every: Annotated[bool, _ALL] = False,
+    project: Annotated[Path | None, _PROJECT] = None,
+    archived: Annotated[bool, typer.Option("--archived", help="Archived ones as well.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.", metavar="N")] = 50,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Sessions, the one used last first."""
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import note, one_line, say, say_json, table, when
+
+    place = place_of(project)
+    with open_kept(place) as store:
+        found = store.list_sessions(None if every else str(place.folder), limit, archived=archived)
+        elsewhere = len(store.list_sessions(None, 1)) if not found and not every else 0
+    if as_json:
+        say_json([_facts(each) for each in found])
+        return
+    if not found:
+        note(f"no sessions in {place.folder}" + ("; --all shows those of other folders" if elsewhere else ""))
+        return
+    rows = [
+        (
+            each.short,
+            when(each.updated),
+            f"{each.messages:,}",
+            each.mode or "",
+            *((str(each.project),) if every else ()),
+            one_line(each.title or "", 60),
+        )
+        for each in found
+    ]
+    head = ("session", "used", "messages", "mode", *(("project",) if every else ()), "title")
+    say(table(head, rows, right=("messages",)))
+
+
+@app.command()
+def show(
+    session: Annotated[str, _ID],
+    message: Annotated[
+        int | None, typer.Option("--message", "-m", min=0, help="One message, whole.", metavar="N")
+    ] = None,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """A session's facts and its messages, a line each; --message N shows one of them whole."""
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import say, say_json, when
+    from brim.errors import UsageError
+
+    with open_kept(place_of()) as store:
+        found = store.find_session(session)
+        messages = list(store.load(found.id))
+        if message is not None:
+            if message >= len(messages):
+                raise UsageError(f"no message {message}", hint=f"{found.short} has messages 0 to {len(messages) - 1}")
+            stored = messages[message]
+            if as_json:
+                say_json(_message(stored))
+            else:
+                say(_whole(stored))
+            return
+        if as_json:
+            say_json({**_facts(found), "messages": [_message(each) for each in messages]})
+            return
+    facts = [
+        f"session   {found.id}",
+        f"project   {found.project}",
+        f"title     {found.title or ''}",
+        f"model     {found.model or ''}, mode {found.mode or ''}",
+        f"begun     {when(found.created)}, used {when(found.updated)}",
+    ]
+    if found.parent:
+        facts.append(f"copied    from {found.parent}, before message {found.parent_seq}")
+    say("\n".join([*facts, "", *(_line(each) for each in messages)]))
+
+
+@app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for, in titles and messages.", metavar="TEXT")],
+    every: Annotated[bool, _ALL] = False,
+    project: Annotated[Path | None, _PROJECT] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.", metavar="N")] = 50,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Messages that contain a text, in either case. Exit code 1 where there are none."""
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import note, one_line, say, say_json, table
+
+    place = place_of(project)
+    with open_kept(place) as store:
+        hits = store.search(text, project=None if every else str(place.folder), limit=limit)
+    if as_json:
+        say_json(
+            [{"session": hit.session.id, "message": hit.seq, "role": hit.role, "excerpt": hit.excerpt} for hit in hits]
+        )
+    elif hits:
+        rows = [
+            (
+                hit.session.short,
+                "title" if hit.seq is None else str(hit.seq),
+                hit.role or "",
+                one_line(hit.excerpt, 100),
+            )
+            for hit in hits
+        ]
+        say(table(("session", "message", "role", "text"), rows, right=("message",)))
+    else:
+        note("nothing found")
+    if not hits:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    session: Annotated[str, _ID],
+    form: Annotated[
+        str,
+        typer.Option("--format", help="markdown is for reading and cannot be imported.", metavar="json|jsonl|markdown"),
+    ] = "json",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file, not to stdout.", metavar="FILE")
+    ] = None,
+    originals: Annotated[bool, typer.Option("--originals", help="With the originals of cut tool output.")] = False,
+) -> None:
+    """Write a session out, so that `brim sessions import` can take it in elsewhere."""
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import as_json, note
+    from brim.errors import UsageError
+
+    if form not in ("json", "jsonl", "markdown"):
+        raise UsageError(f"--format is {form!r}", hint="one of json, jsonl, markdown")
+    with open_kept(place_of()) as store:
+        found = store.find_session(session)
+        if form == "json":
+            pieces = iter([as_json(store.export_session(found.id, originals=originals)) + "\n"])
+        elif form == "jsonl":
+            pieces = store.export_lines(found.id, originals=originals)
+        else:
+            pieces = iter([store.export_markdown(found.id)])
+        if output is None:
+            for piece in pieces:
+                sys.stdout.write(piece)
+            return
+        try:
+            with output.open("w", encoding="utf-8") as file:
+                file.writelines(pieces)
+        except OSError as error:
+            raise UsageError(f"cannot write {output}: {error.strerror}", hint="choose another --output") from error
+        note(f"{found.short}: {found.messages:,} messages in {output}")
+
+
+@app.command("import")
+def import_(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="An export of brim's, a list of messages, a request body, a Claude Code log or the output of "
+            "`llm logs --json`; - reads stdin.",
+            metavar="FILE",
+        ),
+    ],
+    project: Annotated[
+        Path | None, typer.Option("--project", "-C", help="The folder it belongs to.", metavar="DIR")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Its title.", metavar="TEXT")] = None,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Take in a conversation as a new session. Prints its id; what could not be read is told on stderr."""
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import note, say, say_json
+    from brim.errors import UsageError
+
+    place = place_of(project)
+    source: Any = file
+    if str(file) == "-":
+        source = sys.stdin.buffer.read()
+    elif not file.is_file():
+        raise UsageError(f"there is no file {file}", hint="give an exported session, or - for stdin")
+    with open_kept(place) as store:
+        imported = store.import_session(source, project=str(place.folder), name="stdin" if str(file) == "-" else None)
+        if title is not None:
+            store.rename(imported.session.id, title)
+        made = store.get_session(imported.session.id)
+    for warning in imported.warnings:
+        note(f"! {warning}")
+    if as_json:
+        say_json({**_facts(made), "warnings": list(imported.warnings)})
+        return
+    note(f"{made.messages:,} messages; go on with: ai --resume {made.short}")
+    say(made.id)
+
+
+@app.command()
+def rename(
+    session: Annotated[str, _ID], title: Annotated[str, typer.Argument(help="Its new title.", metavar="TITLE")]
+) -> None:
+    """Give a session another title."""
+    from brim.cli.commands.kept import open_kept, place_of
+
+    with open_kept(place_of()) as store:
+        store.rename(store.find_session(session).id, title)
+
+
+@app.command()
+def delete(
+    sessions: Annotated[list[str], typer.Argument(help="Ids, or beginnings of them.", metavar="ID…")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete sessions for good. Asks first; without a terminal it needs --yes."""
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import note
+    from brim.errors import UsageError
+
+    with open_kept(place_of()) as store:
+        found = list({each.id: each for each in (store.find_session(id) for id in sessions)}.values())
+        if not yes:
+            if not sys.stdin.isatty():
+                raise UsageError("nothing was deleted: nobody can be asked", hint="add --yes")
+            names = ", ".join(f"{each.short} “{each.title or ''}”" for each in found)
+            typer.confirm(f"delete {names}?", abort=True, err=True)
+        for each in found:
+            store.delete(each.id)
+            note(f"deleted {each.short}")
+
+
+def _facts(session: Session) -> dict[str, Any]:
+    """A session as JSON values."""
+    return {
+        "id": session.id,
+        "project": session.project,
+        "title": session.title,
+        "created": session.created,
+        "updated": session.updated,
+        "messages": session.messages,
+        "mode": session.mode,
+        "model": session.model,
+        "parent": session.parent,
+        "parent_seq": session.parent_seq,
+        "archived": session.archived,
+    }
+
+
+def _message(stored: Stored) -> dict[str, Any]:
+    message = stored.message
+    return {
+        "seq": stored.seq,
+        "role": message.role,
+        "created": stored.created,
+        "incomplete": stored.incomplete,
+        "text": message.text,
+        "calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls],
+        **({"call_id": message.result.call_id} if message.role == "tool" else {}),
+    }
+
+
+def _line(stored: Stored) -> str:
+    from brim.cli.commands.shown import one_line
+
+    message = stored.message
+    shown = " ".join([message.text, *(f"→ {call.name} {call.arguments}" for call in message.calls)]).strip()
+    half = " (incomplete)" if stored.incomplete else ""
+    return f"{stored.seq:>5}  {message.role:<9}  {one_line(shown, 100)}{half}"
+
+
+def _whole(stored: Stored) -> str:
+    message = stored.message
+    calls = [f"→ {call.name} {call.arguments}" for call in message.calls]
+    return "\n".join(piece for piece in (message.text, *calls) if piece)

@@ -1,0 +1,238 @@
+"""`brim gc` and `brim doctor`: keeping the store small, and finding out what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+if TYPE_CHECKING:
+    from brim.cli.commands.kept import Place
+
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_SIZES = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+
+def gc(
+    max_age: Annotated[
+        str | None,
+        typer.Option("--max-age", help="Delete sessions unused for so long, for example 90d or 12w.", metavar="TIME"),
+    ] = None,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--max-size", help="Delete the oldest until the rest is no larger, for example 2G.", metavar="SIZE"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Delete what is not kept: originals that no session uses any more; with options, old sessions, too."""
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import say, say_json, size
+
+    age, most = _seconds(max_age), _bytes(max_bytes)
+    with open_kept(place_of()) as store:
+        done = store.gc(max_age=age, max_bytes=most)
+    if as_json:
+        say_json(done)
+        return
+    in_use = f"; {done.kept_in_use} sessions were due but are in use" if done.kept_in_use else ""
+    say(
+        f"deleted {done.sessions} sessions and {done.originals} originals; freed {size(max(0, done.freed))}, "
+        f"{size(done.left)} left{in_use}"
+    )
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at. `status`: ok, note (fine, but worth knowing) or bad; `hint`: the next step."""
+
+    check: str
+    status: str
+    found: str
+    hint: str = ""
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """Look at everything brim needs and say what is missing. Shows which keys are set, never the keys. Exit code 1 where
+    something is wrong."""
+    from brim.cli.commands.shown import say, say_json, table
+
+    findings = list(examine())
+    if as_json:
+        say_json(findings)
+    else:
+        marks = {"ok": "ok", "note": "-", "bad": "BAD"}
+        rows = []
+        for each in findings:
+            rows.append((marks[each.status], each.check, each.found))
+            if each.hint:
+                rows.append(("", "", f"→ {each.hint}"))
+        say(table(("", "", ""), rows).lstrip())
+    if any(each.status == "bad" for each in findings):
+        raise typer.Exit(1)
+
+
+def examine() -> Iterator[Finding]:
+    """All findings, in order. What fails is a finding, too."""
+    import platform
+    import sys
+
+    from brim import __version__
+    from brim.cli.commands.kept import place_of
+    from brim.errors import BrimError
+
+    yield Finding(
+        "brim", "ok", f"{__version__}, Python {platform.python_version()} ({sys.executable}), {platform.platform()}"
+    )
+    try:
+        place = place_of()
+    except BrimError as error:
+        yield Finding("settings", "bad", error.message, error.hint or "")
+        return
+    files = ", ".join(str(each) for each in place.config.files) or "no file; defaults"
+    yield Finding("settings", "note" if place.config.warnings else "ok", files, "; ".join(place.config.warnings))
+    for look in (_keys, _model, _engine, _tokens, _store, _ripgrep, _sandbox):
+        try:
+            yield from look(place)
+        except BrimError as error:
+            yield Finding(look.__name__.strip("_"), "bad", error.message, error.hint or "")
+
+
+def _keys(place: Place) -> Iterator[Finding]:
+    from brim.providers import PRESETS
+
+    names = [
+        f"{variable} ({name})"
+        for name, preset in PRESETS.items()
+        for variable in preset.key_env
+        if place.env.get(variable, "").strip()
+    ]
+    names += [f"a key of [providers.{name}]" for name in place.config.table("providers")]
+    yield Finding("keys", "ok" if names else "note", ", ".join(names) or "none set")
+
+
+def _model(place: Place) -> Iterator[Finding]:
+    import asyncio
+
+    from brim.agent.opening import choose_model
+    from brim.budget import prices_of, window_of
+
+    model = asyncio.run(choose_model(place.config, place.env))
+    window, assumed = window_of(model.model, model.window)
+    said = f"{model.full_name}, window {window:,}{' (assumed)' if assumed else ''}"
+    if model.base_url:
+        said += f", at {model.base_url}"
+    if not (prices_of(model.full_name) or prices_of(model.model)) and model.provider != "local":
+        said += ", price unknown"
+    yield Finding("model", "note" if model.note else "ok", said, model.note or "")
+
+
+def _engine(place: Place) -> Iterator[Finding]:
+    import importlib.util
+
+    from brim.providers.models import list_models
+
+    here = [row.name for row in list_models() if row.path]
+    if importlib.util.find_spec("xllamacpp") is None:
+        yield Finding("embedded", "note", "llama.cpp is not installed", "pipx install 'brim[local]' brings it")
+    elif not here:
+        yield Finding("embedded", "note", "llama.cpp is here, no model is", "brim models pull smollm2")
+    else:
+        yield Finding("embedded", "ok", f"llama.cpp and {', '.join(here)}")
+
+
+def _tokens(place: Place) -> Iterator[Finding]:
+    from brim.tokens import counter_for
+
+    named = place.config.get("model")
+    counter = counter_for(named)
+    tokens = counter.count_text("Fill a window to the brim 搜索")
+    exact = "the model's own" if counter.exact else "a fallback; margins and calibration cover the difference"
+    whose = f"for {named}: " if named else "where no model is named: "
+    yield Finding("tokens", "ok" if tokens > 0 else "bad", f"{whose}{counter.name}, {exact}")
+
+
+def _store(place: Place) -> Iterator[Finding]:
+    from pathlib import Path
+
+    from brim.cli.commands.shown import size
+    from brim.store import data_dir, open_store
+
+    named = place.config.get("store")
+    path = Path(named or data_dir() / "brim.db").expanduser() if "://" not in (named or "") else None
+    if path is not None and not path.exists():
+        yield Finding("sessions", "ok", f"none yet; they will be kept in {path}")
+        return
+    with open_store(named) as store:
+        count = len(store.list_sessions(None, 1_000_000, archived=True))
+        space = f", {size(path.stat().st_size)}" if path is not None else ""
+        found = f"{store.where}: {count:,} sessions{space}"
+        damage = store.damage
+    if damage:
+        yield Finding("sessions", "bad", damage, "brim sessions export saves what is there; then move the file away")
+    else:
+        yield Finding("sessions", "ok", found)
+
+
+def _ripgrep(place: Place) -> Iterator[Finding]:
+    import subprocess
+
+    from brim.tools.ripgrep import find_ripgrep
+
+    program = find_ripgrep()
+    try:
+        told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        yield Finding("ripgrep", "bad", f"{program} does not run: {error}", "pip install --force-reinstall ripgrep")
+        return
+    yield Finding("ripgrep", "ok", f"{told.splitlines()[0]} ({program})")
+
+
+def _sandbox(place: Place) -> Iterator[Finding]:
+    import shutil
+    import subprocess
+    import sys
+
+    if not sys.platform.startswith("linux"):
+        yield Finding("sandbox", "note", "commands run without one on this system")
+        return
+    program = shutil.which("bwrap")
+    if program is None:
+        yield Finding("sandbox", "note", "bubblewrap is not installed: commands run without one", "install bubblewrap")
+        return
+    tried = subprocess.run(
+        [program, "--ro-bind", "/", "/", "true"], capture_output=True, text=True, timeout=20, check=False
+    )
+    if tried.returncode:
+        said = tried.stderr.strip().splitlines()
+        yield Finding(
+            "sandbox", "note", f"bubblewrap does not work here: {said[0] if said else 'no reason given'}",
+            "user namespaces must be allowed",
+        )  # fmt: skip
+    else:
+        yield Finding("sandbox", "ok", f"bubblewrap ({program})")
+
+
+def _seconds(text: str | None) -> float | None:
+    from brim.errors import UsageError
+
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text)
+    if found is None:
+        raise UsageError(f"--max-age is {text!r}", hint="a number and s, m, h, d or w, for example 90d")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _bytes(text: str | None) -> int | None:
+    from brim.errors import UsageError
+
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)b?\s*", text.lower())
+    if found is None:
+        raise UsageError(f"--max-size is {text!r}", hint="bytes, or a number with k, M or G, for example 2G")
+    return int(float(found[1]) * _SIZES[found[2]])
