@@ -41,6 +41,12 @@ _EXACTLY = frozenset(
 )
 _NOTHING = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin")
 _DEEPEST = 8
+_LIMITS: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
+_WRITERS = frozenset(
+    "cp mv tee touch mkdir ln install dd truncate chmod chown chgrp rsync tar unzip sed patch rm rmdir shred scp split"
+    " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget".split()
+)
+"""Commands whose arguments may be files they write."""
 
 
 class Rules:
@@ -394,8 +400,8 @@ class BashJudge:
                 self.doubt(text, f"where {target.raw} lies is not known")
                 return
             where = shown(place, self.workspace)
-            for decision in ("deny", "ask"):
-                rule = matching_paths(self.rules.of(decision, "write", "edit"), place, self.workspace)  # type: ignore[arg-type]
+            for decision in _LIMITS:
+                rule = matching_paths(self.rules.of(decision, "write", "edit"), place, self.workspace)
                 if rule is not None:
                     self.add(text, rule.decision, f"writes {where}: {rule.text}", rule.text)
                     return
@@ -427,12 +433,19 @@ class BashJudge:
 
     def denied_paths(self, words: Sequence[Word], call: Call, text: str) -> None:
         """Deny and ask rules about files hold for the arguments of commands, too."""
-        rules = [r for d in ("deny", "ask") for r in self.rules.of(d, "read", "write", "edit") if r.pattern is not None]  # type: ignore[arg-type]
-        if not rules or not words or words[0].text in SILENT:
+        if not words or words[0].text in SILENT:
             return
+        tools = ("read", "write", "edit") if canonical(words[0].text or "") in _WRITERS else ("read",)
+        rules = [rule for decision in _LIMITS for rule in self.rules.of(decision, *tools) if rule.pattern is not None]
+        if not rules:
+            return
+        if words[0].text == "git":
+            shape = strip_globals(words)
+            if len(shape) > 1 and shape[1].text not in ("diff", "grep", "hash-object", "archive", "blame", "apply", "show"):
+                words = [word for word in words if word.text is not None]
         for word in words[1:]:
             if word.text is None:
-                if not word.harmless or word.head:
+                if word.head != "/dev/fd/" and (not word.harmless or word.head):
                     self.doubt(text, f"which file {word.raw} is, is not known, and some may not be read or written")
                     return
                 continue
@@ -451,11 +464,13 @@ class BashJudge:
                             )
                             return
         if _goes_below(words):
-            folders = [word.text for word in words[1:] if word.text and not word.text.startswith("-")] or ["."]
-            for rule in rules:
-                if any(self.holds(folder, cwd, rule) for folder in [*folders, "."] for cwd in call.cwds if cwd):
-                    self.doubt(text, f"it goes through folders that hold what {rule.text} is about")
-                    return
+            named = [word.text for word in words[1:] if word.text and not word.text.startswith("-")]
+            for cwd in call.cwds:
+                folders = [each for each in named if os.path.isdir(os.path.join(cwd or self.root, each))] or ["."]
+                for rule in rules:
+                    if any(self.holds(folder, cwd or self.root, rule) for folder in folders):
+                        self.doubt(text, f"it goes through folders that hold what {rule.text} is about")
+                        return
 
     def expanded(self, pattern: str, cwd: str | None) -> list[str]:
         base = cwd or self.root
@@ -531,8 +546,10 @@ def _paths_in(word: Word) -> list[tuple[str, bool]]:
 
 def _goes_below(words: Sequence[Word]) -> bool:
     name = canonical(words[0].text or "")
-    if name in ("rg", "ag", "ack", "tar", "zip", "rsync", "7z", "find", "fd"):
+    if name in ("rg", "ag", "ack", "zip", "rsync", "7z"):
         return True
+    if name == "tar":
+        return any(re.match(r"-?\w*[cru]|--(create|append|update)", word.text or "-c") for word in words[1:3])
     return name in ("grep", "cp", "scp", "diff", "mv", "chmod", "chown") and any(
         word.text is None or re.fullmatch(r"-\w*[rRa]\w*|--(recursive|archive|dereference-recursive)", word.text)
         for word in words[1:]

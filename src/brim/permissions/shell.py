@@ -73,7 +73,8 @@ _PLAIN_OUTPUT = re.compile(
     r"|git merge-base [A-Za-z][\w./-]* [A-Za-z][\w./-]*|git branch --show-current"
     r"|(?:[^;&`$()\n]*\| *)?wc -[lwc]+(?: [^;&`$()|\n]*)?"
 )
-_SUSPECT_LEAF = re.compile(r"(?<!\\)(?:\$\(|`|[<>]\()")
+_SUBSTITUTION = re.compile(r"(?:\\.)|(\$\(|`|\$\{|\$\[)", re.DOTALL)
+_PROCESS = re.compile(r"(?:\\.)|([<>]\()", re.DOTALL)
 # Characters that a terminal, the grammar and bash see differently.
 _ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f\x80-\xa0\u1680\u2000-\u200a\u2028\u2029\u202a-\u202f\u205f\u2066-\u2069\u3000\ufeff]"
@@ -167,6 +168,8 @@ class _Reader:
                 for one, two in zip(node.children, node.children[1:], strict=False):
                     if b"\n" in self.source[one.end_byte : two.start_byte].replace(b"\\\n", b""):
                         self.doubt("a command goes on over a line end")
+            if node.type == "heredoc_redirect":
+                self.check_heredoc(node)
             if node.child_count:
                 continue
             gap = self.source[end : node.start_byte].replace(b"\\\n", b"")
@@ -179,12 +182,36 @@ class _Reader:
             ):  # fmt: skip
                 self.doubt("a comment begins inside a word")
             if node.type in ("word", "regex", "string_content", "heredoc_content", "extglob_pattern"):
-                if _SUSPECT_LEAF.search(text):
+                process = node.type not in ("string_content", "heredoc_content") and _found(_PROCESS, text)
+                if process or _found(_SUBSTITUTION, text):
                     self.doubt("the grammar takes a substitution for text")
-                if node.type == "heredoc_content" and re.search(r"\\\n", text):
-                    self.doubt("a here-document continues a line")
         if self.source[end:].strip(b" \t\n\\"):
             self.doubt("the grammar leaves out its end")
+
+    def check_heredoc(self, node: Node) -> None:
+        """In a here-document with a plain mark every substitution must be a node of its own."""
+        start = next((child for child in node.children if child.type == "heredoc_start"), None)
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        if start is None or not any(child.type == "heredoc_end" for child in node.children):
+            self.doubt("a here-document has no end")
+            return
+        mark = self.text(start)
+        if re.fullmatch(r"'[\w.-]+'", mark):
+            return
+        if not re.fullmatch(r"[\w.-]+", mark):
+            self.doubt("the mark of a here-document is quoted in an odd way")
+        if body is None:
+            return
+        text = self.source[body.start_byte : body.end_byte]
+        for child in body.named_children:
+            if child.type not in ("heredoc_content",):
+                at = child.start_byte - body.start_byte
+                text = text[:at] + b"x" * (child.end_byte - child.start_byte) + text[child.end_byte - body.start_byte :]
+        plain = text.decode("utf-8", "replace")
+        if _found(_SUBSTITUTION, plain):
+            self.doubt("the grammar takes a substitution for text")
+        if re.search(r"\\\n", plain):
+            self.doubt("a here-document continues a line")
 
     # -- what is assigned ----------------------------------------------------------------------------------------------
 
@@ -251,7 +278,7 @@ class _Reader:
         elif name in ("let", "declare", "export", "local", "typeset", "readonly", "unset"):
             self.evaluates = True
         if name in ("read", "unset", "let", "test", "printf", "declare", "typeset", "local") and any(
-            "[" in argument for argument in arguments
+            "[" in argument or "v" in argument[:2] for argument in arguments
         ):
             self.evaluates = True
 
@@ -419,11 +446,15 @@ class _Reader:
             if kind == "command_substitution":
                 self.visit_apart(node)
             if kind == "unset_command":
+                self.evaluates = True
                 self.add_call(
                     node, [Word("unset", "unset"), *(w for c in node.named_children for w in self.words(c))], [], ()
                 )
             self.visit_children(node)
-        elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect", "heredoc_body", "ERROR"):
+        elif kind == "file_redirect":
+            self.add_call(node, [], [], self.redirect(node)[0])
+            self.visit_children(node)
+        elif kind in ("herestring_redirect", "heredoc_redirect", "heredoc_body", "ERROR"):
             self.visit_children(node)
         elif node.is_named:
             self.doubt(f"a {kind.replace('_', ' ')} is not understood")
@@ -441,16 +472,11 @@ class _Reader:
         if node.type == "command_substitution" and self.text(node).startswith("`") and "\\" in self.text(node):
             self.doubt("a backslash stands between backticks")
         before = self.cwds
-        redirects: list[Redirect] = []
         for child in node.children:
-            if child.type == "file_redirect":
-                redirects += self.redirect(child)[0]
             if child.is_named:
                 self.visit(child)
             if node.type == "pipeline":
                 self.cwds = before
-        if redirects:
-            self.add_call(node, [], [], redirects)
         self.cwds = before
 
     def visit_list(self, node: Node) -> None:
@@ -487,8 +513,7 @@ class _Reader:
                         extra += more
                         self.visit_children(inner)
                     elif inner.type in ("heredoc_start", "heredoc_end"):
-                        if re.search(r"[\\\"]", self.text(inner)) or re.search(r"\w'|'\w+'\w", self.text(inner)):
-                            self.doubt("the mark of a here-document is quoted in an odd way")
+                        continue
                     elif inner in child.children_by_field_name("argument"):
                         extra += self.words(inner)
                         self.visit(inner)
@@ -501,12 +526,15 @@ class _Reader:
             return
         if extra:
             self.doubt("words follow a redirection")
-        if redirects:
-            self.add_call(node, [], [], redirects)
+        before = self.cwds
         if body is not None:
             self.visit(body)
-        else:
-            self.sure = self.cwds
+        if redirects:
+            # of a list or a pipe, the grammar gives to the whole what belongs to the last command
+            after, sure = self.cwds, self.sure
+            self.cwds = _union(before, after, sure)
+            self.add_call(node, [], [], redirects)
+            self.cwds, self.sure = after, sure
 
     def redirect(self, node: Node) -> tuple[list[Redirect], list[Word]]:
         operator = next((c.type for c in node.children if not c.is_named), "")
@@ -538,7 +566,9 @@ class _Reader:
                 words += build_words(self.text(child), decode_bare(self.text(child)))
             else:
                 self.doubt("a parenthesis stands among the words of a command")
-            if child.is_named and child.type != "variable_assignment":
+            if child.type == "file_redirect":
+                self.visit_children(child)
+            elif child.is_named and child.type != "variable_assignment":
                 self.visit(child)
         name = node.child_by_field_name("name")
         if name is not None and self.text(name) in _RESERVED:
@@ -639,3 +669,8 @@ class _Reader:
 def _union(*groups: Sequence[str | None]) -> tuple[str | None, ...]:
     made = tuple(dict.fromkeys(each for group in groups for each in group))
     return made if len(made) <= 8 else (None,)
+
+
+def _found(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a pattern's group is found; what a backslash escapes is passed over."""
+    return any(found[1] for found in pattern.finditer(text))
