@@ -135,13 +135,11 @@ class Draft:
 
     def weigh(self, fates: list[Fate], *, least: int = LEAST_SAVING) -> list[Fate]:
         """Single-message fates with their token counts (one batch); those that save under `least` tokens are left out."""
-        messages = [edited(self.history.messages[fate.start], fate, recall=self.recall) for fate in fates]
-        counted = self.history.counter.count_messages(messages)
-        return [
-            msgspec.structs.replace(fate, tokens=tokens)
-            for fate, tokens in zip(fates, counted, strict=True)
-            if self.tokens[fate.start] - tokens >= least
-        ]
+        unknown = [fate for fate in fates if not fate.tokens]
+        messages = [edited(self.history.messages[fate.start], fate, recall=self.recall) for fate in unknown]
+        counted = iter(self.history.counter.count_messages(messages))
+        known = [fate if fate.tokens else msgspec.structs.replace(fate, tokens=next(counted)) for fate in fates]
+        return [fate for fate in known if self.tokens[fate.start] - fate.tokens >= least]
 
     def remove(self, start: int, end: int, kind: Kind, rule: str, why: dict[str, object]) -> list[Fate]:
         """Fates that take `[start, end)` out of the view: whole runs, around what is protected; pinned paragraphs stay."""

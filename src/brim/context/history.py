@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from typing import Any
 
 from brim.context.edit import edited
 from brim.context.pins import pinned_spans
 from brim.context.plan import Fate, Repair
+from brim.context.relevance import Counts, Terms
 from brim.context.repair import ALTERNATE, NO_USER_AFTER_TOOL, UNIQUE_IDS, repair
+from brim.context.summary import SummaryText
 from brim.conversation import Message, ToolCall, chain
 from brim.tokens import Counter
 
@@ -25,6 +28,7 @@ class History:
         self.dialect = dialect
         self.source: list[Message] = []
         self.times: dict[int, float] = {}
+        self.summaries: dict[tuple[Any, ...], SummaryText] = {}
         self.marked: set[int] = set()
         self.led = 0
         self.changed_from = 0
@@ -44,6 +48,8 @@ class History:
         self.repairs: tuple[Repair, ...] = ()
         self._open: dict[str, ToolCall] = {}
         self._hashes: list[bytes] = [b""]
+        self.fates: dict[tuple[object, ...], Fate] = {}
+        self._terms: dict[int, Counts] = {}
         self._shown: dict[int, tuple[Fate, bool, Message]] = {}
         self._read = 0  # how much of `source` has been taken in
         self._resume = (0, 0)  # where the last step starts: in `source`, in `messages`
@@ -136,6 +142,15 @@ class History:
                     pins[at] = spans
             before = role
             at += 1
+
+    def terms(self, index: int, terms: Terms) -> Counts:
+        """The terms of a message, its calls included."""
+        known = self._terms.get(index)
+        if known is None:
+            message = self.messages[index]
+            calls = "".join(f"\n{call.name} {call.arguments}" for call in message.calls)
+            known = self._terms[index] = terms(message.text + calls)
+        return known
 
     def shown(self, fate: Fate, *, recall: bool) -> Message:
         """The message under a trim or stub, made once for each fate."""

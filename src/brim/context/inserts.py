@@ -6,12 +6,14 @@ so the prefix that was already sent stays where it was.
 
 from __future__ import annotations
 
+import msgspec
+
 from brim.context import notices
 from brim.context.cut import cut_to_tokens, join_spans
 from brim.context.draft import FOLD, Draft
 from brim.context.passes.select import CHOSEN_SHARE, READ_BUDGETS
 from brim.context.plan import Insert
-from brim.context.relevance import Terms, score
+from brim.context.relevance import Index, Terms
 from brim.conversation import handle_of
 
 HEADER = "[recalled by brim for this question, from earlier in the conversation; not the user's words]"
@@ -23,23 +25,37 @@ PIECE_TOKENS = 400
 """Of one recalled message, at most this much; the rest is one recall away."""
 
 
-def recall_for(draft: Draft, question_at: int, terms: Terms) -> Insert | None:
-    """An insert for the user message at `question_at`, None where nothing that was let go matters to it."""
-    history, settings = draft.history, draft.settings
-    question = history.messages[question_at].text
+class Gone(msgspec.Struct):
+    """What is out of the view, indexed once for an epoch: message places, newest first, and their terms."""
+
+    places: list[int]
+    index: Index
+
+
+def index_of(draft: Draft, end: int, terms: Terms) -> Gone:
+    """The messages before `end` that the view does not show, back to `READ_BUDGETS` budgets of text."""
+    history = draft.history
     places = []
     read = READ_BUDGETS * draft.budget
-    for index in range(question_at - 1, -1, -1):
+    for index in range(end - 1, -1, -1):
         if draft.rank[index] >= FOLD and history.messages[index].role != "system":
             read -= history.tokens[index]
             if read < 0:
                 break
             places.append(index)
+    return Gone(places, Index([history.terms(index, terms) for index in places]))
+
+
+def recall_for(draft: Draft, question_at: int, gone: Gone) -> Insert | None:
+    """An insert for the user message at `question_at`, None where nothing that was let go matters to it."""
+    history, settings = draft.history, draft.settings
+    question, places = history.messages[question_at].text, gone.places
     if not places or not question:
         return None
-    messages = [history.messages[index] for index in places]
     relevance = settings.relevance
-    values = relevance(question, messages) if relevance else score(question, messages, terms)
+    values = (
+        relevance(question, [history.messages[index] for index in places]) if relevance else gone.index.score(question)
+    )
     ranked = sorted(zip(values, places, strict=True), key=lambda each: (-each[0], each[1]))
     best = ranked[0][0]
     if best < (0 if relevance else LEAST_SCORE):

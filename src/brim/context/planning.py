@@ -16,7 +16,7 @@ import msgspec
 from brim.budget.settings import Settings
 from brim.context import passes
 from brim.context.draft import Draft
-from brim.context.inserts import recall_for
+from brim.context.inserts import Gone, index_of, recall_for
 from brim.context.modes import table_of, trigger
 from brim.context.plan import Fate, Insert, Plan, Sent, Summary
 from brim.context.relevance import Terms
@@ -50,6 +50,7 @@ class Planner:
         self.report: list[Line] = []
         self.summary: Summary | None = None
         self.inserts: tuple[Insert, ...] = ()
+        self._gone: Gone | None = None
         self.before: Plan | None = None
 
     # ---- one request -------------------------------------------------------------------------------------------
@@ -116,13 +117,17 @@ class Planner:
     def _bring_back(self, plan: Plan, pressed: bool) -> None:
         """In auto: what was let go and matters to a question that has just come stands beside it from now on."""
         draft = self.draft
+        if pressed:
+            self._gone = None
         if pressed and self.inserts:
             self.inserts = ()  # what an insert held has its own fate again: select has just judged it
             self.measure()
         question = draft.history.last_user
         if draft.mode != "auto" or pressed or self.before is None or not draft.ranges or question < plan.sent.count:
             return
-        insert = recall_for(draft, question, self.terms)
+        if self._gone is None:
+            self._gone = index_of(draft, question, self.terms)
+        insert = recall_for(draft, question, self._gone)
         room = int(trigger(draft.mode, self.settings) * draft.budget) - draft.used
         if insert is not None and insert.tokens <= room:
             self.inserts = (*self.inserts, insert)

@@ -17,6 +17,7 @@ from brim.budget import Bill, Budget, Settings, budget_for, load_settings, relat
 from brim.context.account import make_account
 from brim.context.draft import Draft
 from brim.context.history import History
+from brim.context.known import Known, new_entry
 from brim.context.offer import RECALL_NAMES, offer_recall
 from brim.context.plan import Plan, plan_from, plan_to_dict
 from brim.context.planning import Planner, check_fit
@@ -151,6 +152,7 @@ class ContextManager:
         self.settings = load_settings(settings)
         self.terms = make_terms()
         self.calibration = Calibration()
+        self._known = Known()
 
     def observe(self, prepared: Prepared, input_tokens: int) -> None:
         """What the provider counted for a prepared request, cached tokens included. Where the counter is not the model's
@@ -171,20 +173,33 @@ class ContextManager:
         counter: Counter | None = None,
     ) -> Prepared:
         """See `brim.prepare`."""
-        parsed = parse_request(request, api)
-        frame = frame_of(
-            parsed,
-            settings=self.settings if settings is None else load_settings(settings),
-            mode=mode,
-            window=window,
-            max_output=max_output,
-            recall_tool=recall_tool,
-            counter=counter,
-            calibration=self.calibration,
-        )
         before = plan_from(previous)
-        history = History(frame.counter, frame.dialect, frame.request.messages)
-        return self.run(frame, history, before, now)
+        chosen = self.settings if settings is None else load_settings(settings)
+        with self._known.lock:
+            found = self._known.find(request, api) if isinstance(request, Mapping) and not recall_tool else None
+            parsed = found[1] if found is not None else parse_request(request, api)
+            frame = frame_of(
+                parsed,
+                settings=chosen,
+                mode=mode,
+                window=window,
+                max_output=max_output,
+                recall_tool=recall_tool,
+                counter=counter,
+                calibration=self.calibration,
+            )
+            entry = found[0] if found is not None else None
+            if entry is not None and entry.history.counter is frame.counter and entry.history.dialect == frame.dialect:
+                history = entry.history
+                history.extend(parsed.messages)
+            else:
+                if entry is not None:  # the same messages, for another counter or dialect: read them whole
+                    frame.request = parse_request(request, api)
+                history = History(frame.counter, frame.dialect, frame.request.messages)
+                entry = new_entry(request, frame.request, history) if not recall_tool else None
+            if entry is not None:
+                self._known.keep(entry, request)
+            return self.run(frame, history, before, now)
 
     def run(self, frame: Frame, history: History, before: Plan | None, now: float | None) -> Prepared:
         """One request over a history that was built for it."""

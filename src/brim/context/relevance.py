@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from brim.context.memo import ByText
-from brim.conversation import Message
 
 _WORD = re.compile(r"[A-Za-z_][\w./-]*\w|\d{2,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _SPLIT = re.compile(r"[./_-]+|(?<=[a-z0-9])(?=[A-Z])")
@@ -139,32 +138,38 @@ def _counts(text: str) -> Counts:
     return counts, sum(counts.values())
 
 
-def score(question: str, messages: Sequence[Message], terms: Terms) -> list[float]:
-    """One score for each message, 0 where it shares nothing with the question. Of a long question the names of files and
-    symbols and its first words count, `_MOST_TERMS` in all."""
-    asked = sorted(dict.fromkeys(terms_of(question)), key=lambda term: not _is_name(term))[:_MOST_TERMS]
-    if not asked or not messages:
-        return [0.0] * len(messages)
-    counts = [terms(_text(message)) for message in messages]
-    mean = sum(length for _, length in counts) / len(counts) or 1.0
-    scores = [0.0] * len(messages)
-    for term in asked:
-        holders = [index for index, (count, _) in enumerate(counts) if term in count]
-        if not holders:
-            continue
-        rarity = math.log(1 + (len(messages) - len(holders) + 0.5) / (len(holders) + 0.5))
-        weight = rarity * (2.0 if _is_name(term) else 1.0)
-        for index in holders:
-            count, length = counts[index]
-            often = count[term]
-            scores[index] += weight * often * (_K + 1) / (often + _K * (1 - _B + _B * length / mean))
-    return scores
+class Index:
+    """Texts by their terms: scoring a question costs what holds its terms, not what was indexed."""
+
+    def __init__(self, counts: Sequence[Counts]) -> None:
+        self._size = len(counts)
+        self._lengths = [length for _, length in counts]
+        self._mean = sum(self._lengths) / self._size if self._size else 1.0
+        self._holders: dict[str, list[tuple[int, int]]] = {}
+        for place, (count, _) in enumerate(counts):
+            for term, often in count.items():
+                self._holders.setdefault(term, []).append((place, often))
+
+    def score(self, question: str) -> list[float]:
+        """One score for each text, 0 where it shares nothing with the question. Of a long question the names of files and
+        symbols and its first words count, `_MOST_TERMS` in all."""
+        asked = sorted(dict.fromkeys(terms_of(question)), key=lambda term: not _is_name(term))[:_MOST_TERMS]
+        scores = [0.0] * self._size
+        for term in asked:
+            holders = self._holders.get(term, ())
+            rarity = math.log(1 + (self._size - len(holders) + 0.5) / (len(holders) + 0.5))
+            weight = rarity * (2.0 if _is_name(term) else 1.0)
+            for place, often in holders:
+                length = _K * (1 - _B + _B * self._lengths[place] / (self._mean or 1.0))
+                scores[place] += weight * often * (_K + 1) / (often + length)
+        return scores
+
+
+def score(question: str, counts: Sequence[Counts]) -> list[float]:
+    """The scores of texts that are asked about once."""
+    asked = frozenset(terms_of(question))
+    return Index([({t: count[t] for t in asked if t in count}, length) for count, length in counts]).score(question)
 
 
 def _is_name(term: str) -> bool:
     return any(mark in term for mark in "._/-") or any(c.isdigit() for c in term)
-
-
-def _text(message: Message) -> str:
-    calls = message.calls
-    return message.text + "".join(f"\n{call.name} {call.arguments}" for call in calls) if calls else message.text

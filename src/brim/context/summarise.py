@@ -112,17 +112,23 @@ def _folded(draft: Draft, fates: list[Fate]) -> list[int]:
 
 
 def _deterministic(draft: Draft, folded: list[Message], places: list[int], room: int) -> SummaryText:
+    """The deterministic summary of these places; kept with the history, since the same request may be planned again."""
     history = draft.history
-    later = history.messages[places[-1] + 1 :]
-    return deterministic_summary(
-        folded,
-        budget_tokens=room,
-        count=draft.count,
-        later=later,
-        with_pins=False,
-        handle=range_handle(history.messages, places[0], places[-1] + 1),
-        recall=draft.recall,
-    )
+    handle = range_handle(history.messages, places[0], places[-1] + 1)
+    key = (handle, len(places), sum(places), room, draft.recall, len(history))
+    found = history.summaries.get(key)
+    if found is None:
+        history.summaries.clear()
+        found = history.summaries[key] = deterministic_summary(
+            folded,
+            budget_tokens=room,
+            count=draft.count,
+            later=history.messages[places[-1] + 1 :],
+            with_pins=False,
+            handle=handle,
+            recall=draft.recall,
+        )
+    return found
 
 
 def _written(draft: Draft, folded: list[Message], found: SummaryText, room: int, saved: int) -> str | dict[str, Any]:

@@ -63,12 +63,13 @@ def _exchanges(draft: Draft, end: int) -> list[tuple[int, int]]:
 
 def _scores(draft: Draft, question: str, steps: list[tuple[int, int]], terms: Terms) -> list[tuple[float, int, int]]:
     """(best score of its messages, start, end) of each step; user messages are worth half as much again: they bind."""
+    history = draft.history
     places = [index for first, stop in steps for index in range(first, stop)]
     messages = [draft.history.messages[index] for index in places]
     relevance = draft.settings.relevance
-    values = dict(
-        zip(places, relevance(question, messages) if relevance else score(question, messages, terms), strict=True)
-    )
+    counts = [history.terms(index, terms) for index in places]
+    scored = relevance(question, messages) if relevance else score(question, counts)
+    values = dict(zip(places, scored, strict=True))
     out = []
     for first, stop in steps:
         best = max(values[index] for index in range(first, stop))
