@@ -103,15 +103,15 @@ def test_tool_calls_and_results_are_stored_once_and_debugged(tmp_path: Path) -> 
 
 def test_what_needs_asking_is_refused_where_nobody_can_be_asked(tmp_path: Path) -> None:
     """A command is refused with the flag that would allow it; with the flag it runs."""
-    script = [tool_call("bash", {"command": "git --version"}), reply("done")]
+    script = [tool_call("bash", {"command": "touch made.txt"}), reply("done")]
     with ScriptedProvider(script * 2) as upstream:
         home = make_home(tmp_path / "home", upstream.base_url)
-        refused = home.run("which git?", "--output-format", "stream-json")
-        allowed = home.run("which git?", "--allow", "bash(git *)", "--output-format", "stream-json")
+        refused = home.run("make it", "--output-format", "stream-json")
+        allowed = home.run("make it", "--allow", "bash(touch *)", "--output-format", "stream-json")
     told = next(event for event in refused.events if event["type"] == "tool_result")
-    assert told["is_error"] and "--allow 'bash(git" in told["text"]
+    assert told["is_error"] and "--allow 'bash(touch" in told["text"]
     ran = next(event for event in allowed.events if event["type"] == "tool_result")
-    assert not ran["is_error"] and "git version" in ran["text"]
+    assert not ran["is_error"] and (home.work / "made.txt").exists()
 
 
 def test_a_kill_while_streaming_loses_nothing_acknowledged(tmp_path: Path) -> None:

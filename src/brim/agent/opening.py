@@ -108,7 +108,7 @@ async def open_agent(
             workspace=workspace, blobs=store.blobs(session.id), count=opened.counter.count_text,
             caps=config.caps(env, opened.window[0]), env=dict(env), originals=opened.original,
         )  # fmt: skip
-        permits = Permits(workspace, mode=rules.mode, allow=rules.allow, deny=rules.deny, ask=ask)  # type: ignore[arg-type]
+        permits = Permits(workspace, mode=rules.mode, allow=rules.allow, deny=rules.deny, ask_rules=rules.ask, ask=ask)
         agent = Agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
             max_cost=general.max_cost, policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log,

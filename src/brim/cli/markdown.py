@@ -27,11 +27,13 @@ class MarkdownStream:
         self._tail = ""
         self._painted = 0
         self._last = 0.0
+        self._gap = ""
 
     def feed(self, text: str) -> None:
+        """More text."""
         self._tail += text
         done, self._tail = split_finished(self._tail)
-        if done:
+        if done.strip():
             self._erase()
             self._print(done)
             self._last = 0.0
@@ -39,6 +41,7 @@ class MarkdownStream:
             self._paint()
 
     def close(self) -> None:
+        """Prints what is left."""
         self._erase()
         if self._tail.strip():
             self._print(self._tail)
@@ -50,9 +53,8 @@ class MarkdownStream:
         self._last = time.monotonic()
         if not self._tail.strip():
             return
-        lines = self._rendered(self._tail).rstrip("\n").split("\n")
-        room = max(1, self._console.size.height - 2)
-        lines = lines[-room:]
+        lines = (self._gap + self._rendered(self._tail)).split("\n")
+        lines = lines[-max(1, self._console.size.height - 2) :]
         self._erase()
         self._out.write("\n".join(lines) + "\n")
         self._out.flush()
@@ -64,8 +66,9 @@ class MarkdownStream:
             self._painted = 0
 
     def _print(self, text: str) -> None:
-        self._out.write(self._rendered(text))
+        self._out.write(f"{self._gap}{self._rendered(text)}\n")
         self._out.flush()
+        self._gap = "\n"  # an empty line between blocks, and only there
 
     def _rendered(self, text: str) -> str:
         from rich.console import Console
@@ -74,7 +77,7 @@ class MarkdownStream:
         buffer = io.StringIO()
         console = Console(file=buffer, width=self._console.width, force_terminal=True, color_system="standard")
         console.print(Markdown(text.strip("\n")))
-        return buffer.getvalue() + ("\n" if text.endswith("\n\n") else "")
+        return buffer.getvalue().strip("\n")
 
 
 def split_finished(text: str) -> tuple[str, str]:

@@ -74,7 +74,7 @@ class TextOutput:
         err: IO[str] | None = None,
     ) -> None:
         self._out = out or sys.stdout
-        self._err = err or sys.stderr
+        self._err = self.err = err or sys.stderr
         self._bill = bill
         self._verbose = verbose
         self.colour = is_colourful(self._err)

@@ -1,0 +1,255 @@
+"""The conversation at a terminal: a prompt, answers as they come, commands, `!shell` and `@files`.
+
+Ctrl-C stops an answer and keeps what came; a second one within two seconds leaves; Ctrl-D leaves. The commands are in
+`slash`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from brim.agent.config import Config, Value
+from brim.agent.opening import Choice, Opened, open_agent
+from brim.agent.permit import Answer, Question
+from brim.cli.options import Options
+from brim.cli.output import TextOutput, brief_arguments, money, short_session
+from brim.errors import BrimError
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+
+LEAVE_WITHIN_S = 2.0
+"""A second Ctrl-C so soon after the first one leaves."""
+
+
+class Leave(Exception):
+    """The conversation is over."""
+
+
+def run_repl(options: Options, config: Config, workspace: Path, env: Mapping[str, str]) -> int:
+    """Runs until the user leaves; returns the exit code."""
+    return asyncio.run(_run(options, config, workspace, env))
+
+
+async def _run(options: Options, config: Config, workspace: Path, env: Mapping[str, str]) -> int:
+    from brim.cli.run import choice_of
+
+    repl = Repl(options, config, workspace, env)
+    try:
+        await repl.open(choice_of(options))
+        await repl.talk()
+    finally:
+        await repl.close()
+    return 0
+
+
+class Repl:
+    """One conversation at a terminal. Commands work on its `opened` agent through `reopen` and `say`."""
+
+    def __init__(self, options: Options, config: Config, workspace: Path, env: Mapping[str, str]) -> None:
+        self.options = options
+        self.config = config
+        self.workspace = workspace
+        self.env = env
+        self.output = TextOutput(bill=options.bill, verbose=options.verbose, markdown=bool(config.get("markdown")))
+        self.debug = options.debug
+        self.context_share: float | None = None
+        self._opened: Opened | None = None
+        self._line: PromptSession[str] | None = None
+        self._pressed = 0.0
+
+    # ---- the agent ---------------------------------------------------------------------------------------------
+
+    @property
+    def opened(self) -> Opened:
+        assert self._opened is not None
+        return self._opened
+
+    async def open(self, choice: Choice) -> None:
+        """Opens the agent, its store with it."""
+        self._opened = await open_agent(
+            self.config, self.workspace, self.env, self.output, choice=choice, ask=self.ask_user, debug=self.debug,
+            ladder=self.options.ladder,
+        )  # fmt: skip
+
+    async def reopen(self, choice: Choice, **flags: Any) -> None:
+        """Another session or model in the same store. `flags`: dotted keys and their values. On an error all stays."""
+        values = {**self.config.values, **{key: Value(value, "flag") for key, value in flags.items()}}
+        config = msgspec.structs.replace(self.config, values=values, warnings=[])
+        old = self.opened
+        opened = await open_agent(
+            config, self.workspace, self.env, self.output, choice=choice, ask=self.ask_user, debug=self.debug,
+            ladder=self.options.ladder, store=old.store,
+        )  # fmt: skip
+        self.config, self._opened = config, opened
+        if opened.agent.permits is not None and old.agent.permits is not None:
+            opened.agent.permits.allow = old.agent.permits.allow  # what the user allowed holds for the conversation
+        if old.agent.session.id != opened.agent.session.id:
+            old.agent.session.close()
+        self.context_share = None
+        await old.provider.close()
+        old.debug.close()
+
+    async def close(self) -> None:
+        self.output.close()
+        if self._opened is not None:
+            await self._opened.close()
+
+    # ---- talking -----------------------------------------------------------------------------------------------
+
+    async def talk(self) -> None:
+        """Reads lines and answers them until the user leaves."""
+        session = self.opened.agent.session
+        self.say(
+            f"brim · {session.model.full_name} · {session.mode} · session {short_session(session.id)}"
+            + (f" · {len(session.messages)} messages" if session.messages else "")
+            + " · /help",
+            "2",
+        )
+        prompt, self.options = self.options.prompt, msgspec.structs.replace(self.options, prompt=None)
+        while True:
+            try:
+                line = prompt or await self.read_line()
+                prompt = None
+                await self.handle(line)
+            except Leave:
+                return
+            except BrimError as error:
+                self.output.fail(error)
+
+    async def read_line(self) -> str:
+        """One input, several lines maybe. Raises Leave on Ctrl-D, and on Ctrl-C twice."""
+        if self._line is None:
+            from brim.cli.input import make_prompt
+
+            self._line = make_prompt(self)
+        while True:
+            try:
+                return await self._line.prompt_async()
+            except EOFError:
+                raise Leave from None
+            except KeyboardInterrupt:
+                if self._pressed_again():
+                    raise Leave from None
+                self.say("(Ctrl-C again or Ctrl-D leaves)", "2")
+
+    async def handle(self, line: str) -> None:
+        """One input: a command, a shell command or a message. Raises Leave, BrimError."""
+        text = line.strip()
+        if not text:
+            return
+        if text.startswith("/") and not text.startswith("//"):
+            from brim.cli.slash import run_command
+
+            name, _, rest = text[1:].partition(" ")
+            await run_command(self, name, rest.strip())
+        elif text.startswith("!"):
+            await self.shell(text[1:].strip())
+        else:
+            await self.ask(line.removeprefix("/") if text.startswith("//") else line)
+
+    async def ask(self, text: str) -> None:
+        """A message to the model, and its answer."""
+        from brim.agent.attach import attach
+
+        files, self.options = self.options.files, msgspec.structs.replace(self.options, files=[])
+        message = attach(text, files, self.workspace)
+        with self._stopping():
+            result = await self.opened.agent.ask(message.text, *message.media)
+        self.context_share = result.context
+
+    async def shell(self, command: str) -> None:
+        """The user's own command: shown, and its bounded output joins the conversation."""
+        from brim.conversation import user
+        from brim.tools import run_tool
+
+        if not command:
+            self.say("write a command after the !: !git status", "2")
+            return
+        agent = self.opened.agent
+        assert agent.context is not None
+        task = asyncio.ensure_future(run_tool("bash", {"command": command}, agent.context))
+        with self._stopping(task.cancel):
+            try:
+                output = await task
+            except asyncio.CancelledError:
+                self.say("interrupted", "33")
+                return
+        self.say(output.text, "")
+        agent.session.append(user(f"I ran `{command}`:\n{output.text}"))
+
+    async def ask_user(self, question: Question) -> Answer:
+        """The permission question."""
+        from prompt_toolkit import PromptSession
+
+        self.output.close()
+        shown = brief_arguments(json.dumps(dict(question.arguments), ensure_ascii=False))
+        self.say(f"? {question.tool}: {shown}", "33")
+        self.say(f"  {question.why}", "2")
+        always = f", [a]lways: {', '.join(question.rules)}" if question.rules else ""
+        while True:
+            try:
+                given = await PromptSession[str]().prompt_async(f"  allow it? [y]es, [n]o{always} > ")
+            except (EOFError, KeyboardInterrupt):
+                return "no"
+            word = given.strip().lower()[:1]
+            if word in ("y", "j", "是"):
+                return "once"
+            if word in ("n", "否"):
+                return "no"
+            if word == "a" and question.rules:
+                return "always"
+
+    # ---- showing -----------------------------------------------------------------------------------------------
+
+    def say(self, text: str, colour: str = "") -> None:
+        """Text that is no answer of the model's."""
+        sys.stdout.write((f"\x1b[{colour}m{text}\x1b[0m" if self.output.colour and colour else text) + "\n")
+        sys.stdout.flush()
+
+    def status_line(self) -> str:
+        """Model, mode, share of the window, cost."""
+        session = self.opened.agent.session
+        share = f" · context {self.context_share:.0%}" if self.context_share is not None else ""
+        cost = session.cost
+        paid = f" · {money(cost)}" if cost is not None else ""
+        return f" {session.model.full_name} · {session.mode}{share}{paid} · {short_session(session.id)} "
+
+    # ---- interrupting ------------------------------------------------------------------------------------------
+
+    def _pressed_again(self) -> bool:
+        now = time.monotonic()
+        again = now - self._pressed < LEAVE_WITHIN_S
+        self._pressed = now
+        return again
+
+    @contextlib.contextmanager
+    def _stopping(self, stop: Any = None) -> Iterator[None]:
+        """Ctrl-C stops what is under way; a second one within two seconds leaves."""
+        loop = asyncio.get_running_loop()
+        leave = False
+
+        def on_signal() -> None:
+            nonlocal leave
+            leave = leave or self._pressed_again()
+            (stop or self.opened.agent.stop)()
+
+        with contextlib.suppress(NotImplementedError, RuntimeError):
+            loop.add_signal_handler(signal.SIGINT, on_signal)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(NotImplementedError, RuntimeError):
+                loop.remove_signal_handler(signal.SIGINT)
+        if leave:
+            raise Leave
