@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(given: list[str]) -> int:
     """Runs one command line; returns its exit code. Never raises for what a user can meet."""
-    from brim.cli.commands.shown import told
+    from brim.cli.commands.shown import note, told
     from brim.errors import BrimError, UsageError
 
     as_json = "--json" in given
@@ -78,11 +78,12 @@ def run(given: list[str]) -> int:
         code = app(given, prog_name="brim", standalone_mode=False)
         sys.stdout.flush()
     except click_error as error:
-        if message := error.format_message():
-            context = getattr(error, "ctx", None)
-            where = context.command_path if context is not None else "brim"
-            return told(UsageError(message, hint=f"{where} --help shows how"), as_json)
-        return 2  # the help was shown in the place of an error
+        if type(error).__name__ == "NoArgsIsHelpError":
+            note(error.format_message())
+            return 2
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else "brim"
+        return told(UsageError(error.format_message(), hint=f"{where} --help shows how"), as_json)
     except BrimError as error:
         return told(error, as_json)
     except (KeyboardInterrupt, typer.Abort):

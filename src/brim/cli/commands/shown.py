@@ -51,7 +51,8 @@ def told(error: BrimError, as_json_too: bool) -> int:
 
         note(render_bill(bill))
     if as_json_too:
-        say_json({"error": error.as_dict()})
+        # typer leaves a note of its own on whatever passes through it
+        say_json({"error": {key: value for key, value in error.as_dict().items() if not key.startswith("_")}})
     return error.code
 
 

@@ -119,13 +119,15 @@ def _model(place: Place) -> Iterator[Finding]:
 
     from brim.agent.opening import choose_model
     from brim.budget import prices_of, window_of
+    from brim.providers.local import DEFAULT_WINDOW
+    from brim.providers.presets import LOCAL
 
     model = asyncio.run(choose_model(place.config, place.env))
-    window, assumed = window_of(model.model, model.window)
+    window, assumed = window_of(model.model, DEFAULT_WINDOW if model.provider == LOCAL else model.window)
     said = f"{model.full_name}, window {window:,}{' (assumed)' if assumed else ''}"
     if model.base_url:
         said += f", at {model.base_url}"
-    if not (prices_of(model.full_name) or prices_of(model.model)) and model.provider != "local":
+    if not (prices_of(model.full_name) or prices_of(model.model)) and model.provider != LOCAL:
         said += ", price unknown"
     yield Finding("model", "note" if model.note else "ok", said, model.note or "")
 
