@@ -24,7 +24,7 @@ _READS = ("read", "grep", "glob")
 _WRITES = ("write", "edit")
 _ALWAYS = ("recall",)
 """Tools that touch nothing but the conversation."""
-_FAMILIES = {
+_FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     # tool: whose rules hold for it, by decision
     "read": {"deny": ("read",), "ask": ("read",), "allow": ("read",)},
     "grep": {"deny": ("grep", "read"), "ask": ("grep", "read"), "allow": ("grep", "read")},

@@ -20,13 +20,13 @@ class Effect(msgspec.Struct, frozen=True):
     """`run`: the command `words` is run; `script`: `words[0]` is run by a shell; `write`, `read`: the file `words[0]`;
     `acts`: does what the command `words` does; `doubt`: `why` cannot be judged.
 
-    `token` is the option that does it: an allow rule that names it allows it.
+    `option` is the one that does it: an allow rule that names it allows it.
     """
 
     kind: Kind
     words: tuple[Word, ...] = ()
     why: str = ""
-    token: str = ""
+    option: str = ""
 
 
 Handler: TypeAlias = Callable[[Sequence[Word]], Iterable[Effect]]
@@ -91,15 +91,16 @@ def read_options(
                 yield Option(name, None, word, index)
             continue
         for offset, letter in enumerate(text[1:], 1):
-            rest = text[offset + 1 :]
+            tail = text[offset + 1 :]
+            attached = Word(tail, tail if word.text is not None else None, head=tail)
             if letter in optional:
-                yield Option(f"-{letter}", Word(rest, rest if word.text is not None else None, head=rest), word, index)
+                yield Option(f"-{letter}", attached, word, index)
                 break
             if letter not in short_values:
                 yield Option(f"-{letter}", None, word, index)
                 continue
-            if rest or word.text is None:
-                yield Option(f"-{letter}", Word(rest, rest if word.text is not None else None, head=rest), word, index)
+            if tail or word.text is None:
+                yield Option(f"-{letter}", attached, word, index)
             elif position < len(words):
                 yield Option(f"-{letter}", words[position], word, index)
                 position += 1
@@ -148,8 +149,8 @@ def effects_of(risks: Risks, words: Sequence[Word]) -> Iterator[Effect]:
         if kind is None:
             continue
         if kind == "doubt":
-            yield Effect("doubt", why=f"{name} {known} does more than {name}", token=option.name)
+            yield Effect("doubt", why=f"{name} {known} does more than {name}", option=option.name)
         elif option.value is None:
-            yield Effect("doubt", why=f"{name} {known} without its value", token=option.name)
+            yield Effect("doubt", why=f"{name} {known} without its value", option=option.name)
         else:
             yield Effect(kind, (option.value,), f"{name} {known}", option.name)

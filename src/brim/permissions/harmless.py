@@ -9,25 +9,31 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from brim.permissions.words import Word
+from brim.permissions.words import Word, names
 
-FURNITURE = frozenset(
-    [":", "true", "false", "test", "[", "cd", "pushd", "popd", "dirs", "exit", "return", "break", "continue", "wait", "shift", "set", "shopt", "local", "export", "declare", "readonly", "typeset", "read", "unset", "jobs", "sleep", "let", "getopts", "times", "type", "umask", "mapfile", "readarray", "caller", "ulimit", "disown"]
+FURNITURE = names(
+    ": true false test [ cd pushd popd dirs exit return break continue wait shift set shopt local export declare"
+    " readonly typeset read unset jobs sleep let getopts times type umask mapfile readarray caller ulimit disown"
 )
 """Builtins that change nothing but the shell that runs them. Names of variables they set are judged elsewhere."""
 
-SILENT = frozenset(["echo", "printf", "test", "[", "seq", "expr", "basename", "dirname", "true", "false", ":", "type", "which", "sleep", "exit", "return"])
+SILENT = names("echo printf test [ seq expr basename dirname true false : type which sleep exit return")
 """Commands that read no file: what their arguments are does not matter."""
 
 LOOKERS = (
-    frozenset(
-        ["ls", "pwd", "cat", "head", "tail", "wc", "grep", "egrep", "fgrep", "rg", "find", "fd", "tree", "stat", "file", "du", "sort", "uniq", "cut", "tr", "nl", "tac", "rev", "column", "paste", "join", "comm", "fold", "fmt", "expand", "unexpand", "diff", "cmp", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "realpath", "readlink", "date", "whoami", "id", "uname", "nproc", "arch", "jq", "od", "hexdump", "xxd", "strings", "sed", "awk", "xargs", "zcat", "bzcat", "xzcat", "df", "uptime", "locale", "getconf", "tsort", "look", "cal"]
+    names(
+        "ls pwd cat head tail wc grep egrep fgrep rg find fd tree stat file du sort uniq cut tr nl tac rev column"
+        " paste join comm fold fmt expand unexpand diff cmp md5sum sha1sum sha224sum sha256sum sha384sum sha512sum"
+        " b2sum cksum sum realpath readlink date whoami id uname nproc arch jq od hexdump xxd strings sed awk xargs"
+        " zcat bzcat xzcat df uptime locale getconf tsort look cal"
     )
     | SILENT
 )
 
-_GIT_LOOKS = frozenset(
-    ["status", "diff", "log", "show", "rev-parse", "ls-files", "blame", "annotate", "describe", "shortlog", "ls-tree", "cat-file", "merge-base", "rev-list", "name-rev", "grep", "count-objects", "for-each-ref", "show-ref", "diff-tree", "diff-index", "diff-files", "whatchanged", "range-diff", "check-ignore", "check-attr", "cherry", "show-branch", "version", "var", "verify-commit"]
+_GIT_LOOKS = names(
+    "status diff log show rev-parse ls-files blame annotate describe shortlog ls-tree cat-file merge-base"
+    " rev-list name-rev grep count-objects for-each-ref show-ref diff-tree diff-index diff-files whatchanged"
+    " range-diff check-ignore check-attr cherry show-branch version var verify-commit"
 )
 _GIT_LISTS = {
     "branch": re.compile(
@@ -45,8 +51,9 @@ _GIT_LISTS = {
 }
 _MUST_LIST = {"stash", "worktree", "submodule", "bisect", "notes", "config"}
 
-TEXTUAL = LOOKERS | frozenset(
-    ["git", "touch", "mkdir", "cp", "mv", "ln", "tee", "export", "apt", "apt-get", "dnf", "yum", "brew", "dpkg", "apk", "pacman", "pip", "pip3", "man", "help", "info", "whereis", "python", "python3", "read", "set", "printenv", "pytest", "chmod", "chown", "kill", "ps", "tar", "zip", "unzip", "curl", "wget"]
+TEXTUAL = LOOKERS | names(
+    "git touch mkdir cp mv ln tee export apt apt-get dnf yum brew dpkg apk pacman pip pip3 man help info whereis"
+    " python python3 read set printenv pytest chmod chown kill ps tar zip unzip curl wget"
 )
 """Commands that do not run the words they are given, so that a word like `rm` among them is only a word."""
 
@@ -93,11 +100,10 @@ def git_only_looks(words: Sequence[Word]) -> bool:
     rest = words[2:]
     if verb in _MUST_LIST and not (rest and rest[0].text is not None and pattern.fullmatch(rest[0].text)):
         return False
-    plain = all(
+    return all(
         word.text is not None and (pattern.fullmatch(word.text) or _is_value(verb, rest, i))
         for i, word in enumerate(rest)
     )
-    return plain
 
 
 def _is_value(verb: str, rest: Sequence[Word], position: int) -> bool:

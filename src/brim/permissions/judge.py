@@ -30,21 +30,20 @@ from brim.permissions.programs import canonical, program_effects
 from brim.permissions.rules import Rule, allows, forbids, format_rule, plain_name, quote_word
 from brim.permissions.shell import Call, Redirect, Script, parse_script
 from brim.permissions.verdict import Part
-from brim.permissions.words import Word, known
+from brim.permissions.words import Word, known, names
 from brim.permissions.wrappers import wrapped
 
-_SUBCOMMANDS = frozenset(
-    ["git", "npm", "pnpm", "yarn", "cargo", "go", "docker", "podman", "kubectl", "pip", "pip3", "uv", "poetry", "gh", "glab", "brew", "apt", "apt-get", "systemctl", "terraform", "aws", "gcloud", "az", "helm", "make", "dotnet", "mvn", "gradle", "bundle", "rails", "conda", "rustup", "deno", "bun", "composer"]
+_SUBCOMMANDS = names(
+    "git npm pnpm yarn cargo go docker podman kubectl pip pip3 uv poetry gh glab brew apt apt-get systemctl"
+    " terraform aws gcloud az helm make dotnet mvn gradle bundle rails conda rustup deno bun composer"
 )
-_EXACTLY = frozenset(
-    ["rm", "rmdir", "mv", "dd", "chmod", "chown", "curl", "wget", "eval", "kill", "pkill", "killall", "shutdown", "reboot", "mkfs", "truncate", "shred"]
-)
+_EXACTLY = names("rm rmdir mv dd chmod chown curl wget eval kill pkill killall shutdown reboot mkfs truncate shred")
 _NOTHING = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin")
 _DEEPEST = 8
 _LIMITS: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
-_WRITERS = frozenset(
+_WRITERS = names(
     "cp mv tee touch mkdir ln install dd truncate chmod chown chgrp rsync tar unzip sed patch rm rmdir shred scp split"
-    " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget".split()
+    " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget"
 )
 """Commands whose arguments may be files they write."""
 
@@ -75,7 +74,7 @@ class BashJudge:
         self.mode = mode
         self.cwd = cwd or self.root
         self.parts: list[Part] = []
-        self.bash = {d: rules.of(d, "bash") for d in ("deny", "ask", "allow")}  # type: ignore[arg-type]
+        self.bash = {d: rules.of(d, "bash") for d in ("deny", "ask", "allow")}
         self.everything = next((rule for rule in self.bash["allow"] if rule.pattern is None), None)
         self.limits = bool(self.bash["deny"] or self.bash["ask"] or rules.of("deny", "read", "write", "edit")
                            or rules.of("ask", "read", "write", "edit"))  # fmt: skip
@@ -164,8 +163,10 @@ class BashJudge:
         if self.ruled(words, shown_text):
             return
         if name is None or not name or words[0].glob or not name.isascii() or name != name.strip():
-            self.doubt(shown_text, f"which command {words[0].raw!r} is, is not known before it runs" if name is None or words[0].glob
-                       else f"{words[0].raw!r} is no name of a command")  # fmt: skip
+            if name is None or words[0].glob:
+                self.doubt(shown_text, f"which command {words[0].raw!r} is, is not known before it runs")
+            else:
+                self.doubt(shown_text, f"{words[0].raw!r} is no name of a command")
             return
         if words[0].computed:
             self.doubt(shown_text, f"the command comes out of a variable: {words[0].raw}")
@@ -279,10 +280,10 @@ class BashJudge:
                 elif effect.words:
                     self.ruled(effect.words, text, acts=effect.why)
             elif effect.kind == "doubt":
-                if not covers and effect.token not in spelled:
+                if not covers and effect.option not in spelled:
                     self.doubt(text, effect.why, self.offer(words, True))
             elif effect.kind == "write":
-                self.write(effect.words[0], call, text, granted=covers or effect.token in spelled)
+                self.write(effect.words[0], call, text, granted=covers or effect.option in spelled)
             elif not effect.words:
                 self.doubt(text, f"{effect.why} runs nothing that can be seen")
             else:
@@ -361,13 +362,11 @@ class BashJudge:
         """A folder that is itself a bare repository brings its own settings, which can run programs."""
         targets = [words[i + 1].text for i in range(len(words) - 1) if words[i].text == "-C"]
         for cwd in call.cwds:
-            for folder in [cwd, *(os.path.join(cwd or self.root, each) for each in targets if each is not None)]:
-                if folder and all(
-                    os.path.exists(os.path.join(folder, each)) for each in ("HEAD", "objects", "refs", "config")
-                ):
-                    if os.path.basename(folder) != ".git" or targets or folder != self.cwd:
-                        self.doubt(text, f"{folder} is a bare repository with settings of its own")
-                        return
+            folders = [cwd, *(os.path.join(cwd or self.root, each) for each in targets if each is not None)]
+            bare = next((folder for folder in folders if folder and _is_bare_repository(folder)), None)
+            if bare is not None:
+                self.doubt(text, f"{bare} is a bare repository with settings of its own")
+                return
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
@@ -441,7 +440,15 @@ class BashJudge:
             return
         if words[0].text == "git":
             shape = strip_globals(words)
-            if len(shape) > 1 and shape[1].text not in ("diff", "grep", "hash-object", "archive", "blame", "apply", "show"):
+            if len(shape) > 1 and shape[1].text not in (
+                "diff",
+                "grep",
+                "hash-object",
+                "archive",
+                "blame",
+                "apply",
+                "show",
+            ):
                 words = [word for word in words if word.text is not None]
         for word in words[1:]:
             if word.text is None:
@@ -554,3 +561,7 @@ def _goes_below(words: Sequence[Word]) -> bool:
         word.text is None or re.fullmatch(r"-\w*[rRa]\w*|--(recursive|archive|dereference-recursive)", word.text)
         for word in words[1:]
     )
+
+
+def _is_bare_repository(folder: str) -> bool:
+    return all(os.path.exists(os.path.join(folder, each)) for each in ("HEAD", "objects", "refs", "config"))

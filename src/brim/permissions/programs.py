@@ -183,9 +183,9 @@ def _interpreter(name: str, words: Sequence[Word]) -> Iterator[Effect]:
             if not operand and text in ("-", "/dev/stdin"):
                 yield Effect("doubt", why=f"{name} reads its program from its input")
             if text.startswith("+") and name in ("vim", "ex", "emacs"):
-                yield Effect("doubt", why=f"{name} {text} runs a command", token=text)
+                yield Effect("doubt", why=f"{name} {text} runs a command", option=text)
             if name in ("deno", "bun") and not operand and text in ("eval", "repl", "x", "exec"):
-                yield Effect("doubt", why=f"{name} {text} runs code", token=text)
+                yield Effect("doubt", why=f"{name} {text} runs code", option=text)
             operand = True
         elif (len(option.name) == 2 and option.name[1] in code) or _CODE_LONG.match(option.name):
             yield Effect("doubt", (option.word,), f"{name} {option.name} runs code that is not judged", option.name)
@@ -237,7 +237,7 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
                 yield Effect("acts", (*rest, *words[position + 1 :]), "python -m runs a module")
                 return
             if letter == "i":
-                yield Effect("doubt", why="python -i reads a program from its input", token="-i")
+                yield Effect("doubt", why="python -i reads a program from its input", option="-i")
             if letter in "WXQ":
                 position += 0 if text[offset + 1 :] else 1
                 break
@@ -267,12 +267,12 @@ def _find(words: Sequence[Word]) -> Iterator[Effect]:
             yield Effect("run", made, f"find {text}", text)
         elif text == "-delete":
             yield Effect("acts", RM, "find -delete deletes files", "-delete")
-            yield Effect("doubt", why="find -delete deletes files", token="-delete")
+            yield Effect("doubt", why="find -delete deletes files", option="-delete")
         elif text in ("-fprint", "-fprint0", "-fls", "-fprintf"):
             target = words[position] if position < len(words) else UNKNOWN
             yield Effect("write", (target,), f"find {text}", text)
         elif text == "-files0-from":
-            yield Effect("doubt", why="find -files0-from", token=text)
+            yield Effect("doubt", why="find -files0-from", option=text)
         elif word.glob and not re.match(r"[\w./]", text):
             yield Effect("doubt", why=f"{word.raw} may turn into an action of find")
 
@@ -293,7 +293,7 @@ def _fd(words: Sequence[Word]) -> Iterator[Effect]:
                 "run", tuple(UNKNOWN_FILE if e.text and "{" in e.text else e for e in inner), f"fd {text}", text
             )
             if "=" in text:
-                yield Effect("doubt", why=f"fd {text}", token=text)
+                yield Effect("doubt", why=f"fd {text}", option=text)
             return
 
 
@@ -360,9 +360,9 @@ def _sed(words: Sequence[Word]) -> Iterator[Effect]:
         elif name == "?":
             yield Effect("doubt", why=f"{option.word.raw} may turn into an option of sed")
         elif name == "-i" or (name.startswith("--i") and "--in-place".startswith(name)):
-            yield Effect("doubt", why="sed -i changes files", token=option.word.text or "-i")
+            yield Effect("doubt", why="sed -i changes files", option=option.word.text or "-i")
         elif name == "-f" or (name.startswith("--f") and "--file".startswith(name)):
-            yield Effect("doubt", why="sed -f runs a program from a file", token="-f")
+            yield Effect("doubt", why="sed -f runs a program from a file", option="-f")
         elif (
             name == "-e" or (name.startswith("--e") and "--expression".startswith(name))
         ) and option.value is not None:
@@ -393,7 +393,7 @@ def _awk(words: Sequence[Word]) -> Iterator[Effect]:
             "--sandbox",
             "--csv",
         ):
-            yield Effect("doubt", why=f"awk {option.name}", token=option.name)
+            yield Effect("doubt", why=f"awk {option.name}", option=option.name)
     text = program.text if program is not None else ""
     if text is None or re.search(
         r"system|getline|@|print[^\n]*>|(?<!\|)\|(?!\|)|\bclose\b|\bfflush\b", text, re.DOTALL
@@ -432,10 +432,10 @@ def _make(words: Sequence[Word]) -> Iterator[Effect]:
         if option.name == "?":
             yield Effect("doubt", why=f"{option.word.raw} may turn into an option of make")
         elif option.name in ("--eval", "-E") or (option.name or "").startswith("--ev"):
-            yield Effect("doubt", why="make --eval runs what it is given", token=option.name or "")
+            yield Effect("doubt", why="make --eval runs what it is given", option=option.name or "")
         elif option.name in ("-f", "--file", "--makefile") and (option.value is None or option.value.text in (None, "-")
                                                               or str(option.value.text).startswith("/dev/")):  # fmt: skip
-            yield Effect("doubt", why="make runs rules that it reads", token=option.name)
+            yield Effect("doubt", why="make runs rules that it reads", option=option.name)
         elif option.name is None and (
             re.match(r"(SHELL|MAKE\w*|\.SHELLFLAGS)\s*[:+?]*=", text) or re.search(r"=.*[$`;|&]", text)
         ):
@@ -479,7 +479,7 @@ def _openssl(words: Sequence[Word]) -> Iterator[Effect]:
                 "write", (words[position + 1] if position + 1 < len(words) else UNKNOWN,), f"openssl {word.text}"
             )
         elif word.text in ("-engine", "-provider", "-provider-path", "-config"):
-            yield Effect("doubt", why=f"openssl {word.text} loads code", token=word.text)
+            yield Effect("doubt", why=f"openssl {word.text} loads code", option=word.text)
         elif word.text is None and word.may_be_option():
             yield Effect("doubt", why=f"{word.raw} may turn into an option of openssl")
 
@@ -504,7 +504,7 @@ def _npm(words: Sequence[Word]) -> Iterator[Effect]:
             "--userconfig",
             "--git",
         ):
-            yield Effect("doubt", why=f"npm {option.name} changes what is run", token=option.name)
+            yield Effect("doubt", why=f"npm {option.name} changes what is run", option=option.name)
     places = [option.word for option in options if option.name is None]
     if not places:
         return
@@ -512,11 +512,11 @@ def _npm(words: Sequence[Word]) -> Iterator[Effect]:
     if verb in ("exec", "x", "dlx", "explore", "execute"):
         rest = places[1:]
         yield Effect("run", tuple(rest), f"npm {verb}", verb or "")
-    elif verb in ("config", "set", "c") or (
-        verb in ("pkg",) and len(places) > 1 and places[1].text in ("set", "delete")
-    ):
-        if not (verb != "set" and len(places) > 1 and places[1].text in ("get", "list", "ls")):
-            yield Effect("doubt", why=f"npm {verb} changes what other commands run", token=verb or "")
+        return
+    second = places[1].text if len(places) > 1 else None
+    changes = verb == "set" or (verb in ("config", "c") and second not in ("get", "list", "ls"))
+    if changes or (verb == "pkg" and second in ("set", "delete")):
+        yield Effect("doubt", why=f"npm {verb} changes what other commands run", option=verb or "")
 
 
 def _go(words: Sequence[Word]) -> Iterator[Effect]:
@@ -525,7 +525,7 @@ def _go(words: Sequence[Word]) -> Iterator[Effect]:
             if word.may_be_option():
                 yield Effect("doubt", why=f"{word.raw} may turn into an option of go")
         elif re.match(r"--?(toolexec|exec|vettool|ldflags|gcflags|overlay|modfile|o)(=|$)", word.text):
-            yield Effect("doubt", why=f"go {word.text} runs or writes something", token=word.text.partition("=")[0])
+            yield Effect("doubt", why=f"go {word.text} runs or writes something", option=word.text.partition("=")[0])
 
 
 def _tar(words: Sequence[Word]) -> Iterator[Effect]:
@@ -533,7 +533,7 @@ def _tar(words: Sequence[Word]) -> Iterator[Effect]:
     if len(words) > 1 and words[1].text and re.fullmatch(r"[A-Za-z]+", words[1].text):
         # the old form: letters first, their values after them in the same order
         if re.search(r"[IFTPV]", words[1].text):
-            yield Effect("doubt", why=f"tar {words[1].text}", token=words[1].text)
+            yield Effect("doubt", why=f"tar {words[1].text}", option=words[1].text)
         fixed = [words[0], *words[2:]]
     yield from effects_of(RISKS["tar"], fixed)
     for word in words[1:]:
@@ -570,7 +570,7 @@ def _eats_input(words: Sequence[Word]) -> Iterator[Effect]:
 def _mapfile(words: Sequence[Word]) -> Iterator[Effect]:
     for word in words[1:]:
         if word.text is None or re.match(r"-\w*C", word.text):
-            yield Effect("doubt", why="mapfile -C runs what it is given", token="-C")
+            yield Effect("doubt", why="mapfile -C runs what it is given", option="-C")
 
 
 HANDLERS: Mapping[str, Handler] = {

@@ -187,7 +187,7 @@ def plain_name(name: str) -> str:
 
 def forbids(rule: Rule, words: Sequence[Word]) -> Match:
     """Whether a deny or ask rule for bash covers a command; "maybe" where a word is not known before it runs."""
-    pattern = [word for word in rule.words()]
+    pattern = list(rule.words())
     while len(pattern) > 1 and pattern[-1].star:
         pattern.pop()
     if not words:

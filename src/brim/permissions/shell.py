@@ -23,6 +23,7 @@ from brim.permissions.words import (
     decode_ansi,
     decode_bare,
     decode_double,
+    names,
 )
 
 if TYPE_CHECKING:
@@ -55,15 +56,18 @@ class Script(msgspec.Struct):
     functions: set[str]
 
 
-_STRUCTURE = frozenset(
-    ["program", "list", "pipeline", "if_statement", "elif_clause", "else_clause", "do_group", "case_item", "negated_command", "variable_assignments", "compound_statement"]
+_STRUCTURE = names(
+    "program list pipeline if_statement elif_clause else_clause do_group case_item negated_command"
+    " variable_assignments compound_statement"
 )
-_TEXT = frozenset(
-    ["word", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "simple_expansion", "expansion", "string_content", "arithmetic_expansion", "number", "brace_expression", "regex", "extglob_pattern", "special_variable_name", "variable_name", "subscript", "binary_expression", "unary_expression", "postfix_expression", "parenthesized_expression", "ternary_expression", "test_operator", "array", "heredoc_content", "heredoc_start", "heredoc_end", "file_descriptor", "command_name", "comment"]
+_TEXT = names(
+    "word string raw_string ansi_c_string translated_string concatenation simple_expansion expansion"
+    " string_content arithmetic_expansion number brace_expression regex extglob_pattern special_variable_name"
+    " variable_name subscript binary_expression unary_expression postfix_expression parenthesized_expression"
+    " ternary_expression test_operator array heredoc_content heredoc_start heredoc_end file_descriptor"
+    " command_name comment"
 )
-_RESERVED = frozenset(
-    ["{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "in", "[[", "]]", "!", "(("]
-)
+_RESERVED = names("{ } if then elif else fi for while until do done case esac select function in [[ ]] ! ((")
 _SETTERS = frozenset(["read", "mapfile", "readarray", "getopts", "coproc"])
 _FIXED = frozenset(["?", "#", "$", "-", "0"])
 _NOT_OF_THE_USER = re.compile(r"IFS|REPLY|MAPFILE|OPTARG|OPTIND|DIRSTACK|FUNCNAME|COPROC|_|BASH_.*|COMP_.*|READLINE_.*")
@@ -162,7 +166,9 @@ class _Reader:
         for node in _nodes(root):
             if node.type in ("raw_string", "ansi_c_string"):
                 self.literal_code |= "$(" in self.text(node) or "`" in self.text(node)
-            elif (node.type == "word" and ("\\$" in self.text(node) or "\\`" in self.text(node))) or (node.type == "string" and ("\\$(" in self.text(node) or "\\`" in self.text(node))):
+            elif (node.type == "word" and ("\\$" in self.text(node) or "\\`" in self.text(node))) or (
+                node.type == "string" and ("\\$(" in self.text(node) or "\\`" in self.text(node))
+            ):
                 self.literal_code = True
             if node.type == "command":
                 for one, two in zip(node.children, node.children[1:], strict=False):

@@ -12,6 +12,11 @@ from collections.abc import Iterable
 import msgspec
 
 
+def names(text: str) -> frozenset[str]:
+    """A table of words from a text of them."""
+    return frozenset(text.split())
+
+
 class Word(msgspec.Struct, frozen=True):
     """`text`: its value, None where it is only known when it runs; `head`: what it surely begins with.
 
@@ -174,7 +179,7 @@ def _braces(chars: _Chars, depth: int) -> list[_Chars] | None:
                 continue
         else:
             edges = [start, *commas, end]
-            choices = [chars[one + 1 : two] for one, two in zip(edges, edges[1:], strict=False)]
+            choices = [chars[one + 1 : two] for one, two in zip(edges, edges[1:], strict=False)]  # noqa: RUF007 - pairwise reads no better
         result: list[_Chars] = []
         for choice in choices:
             more = _braces([*chars[:start], *choice, *chars[end + 1 :]], depth + 1)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from brim.permissions.effects import Effect, read_options
-from brim.permissions.words import Word, known
+from brim.permissions.words import Word, known, names
 
 
 class Wrapper(msgspec.Struct, frozen=True):
@@ -116,6 +116,7 @@ WRAPPERS: Mapping[str, Wrapper] = {
 }
 _JOINED = ("watch", "ssh", "hyperfine", "parallel", "sem", "su", "runuser")
 """Their words are put together and given to a shell."""
+_WAITS = ("ssh", "watch", "entr", "busybox", "su", "runuser", "nix-shell", "parallel", "sem", "unshare", "chroot")
 _RUN_VERBS = {
     "uv": ("run", "tool"), "poetry": ("run",), "pipenv": ("run",), "pdm": ("run",), "hatch": ("run",), "rye": ("run",),
     "bundle": ("exec",), "conda": ("run",), "mamba": ("run",), "micromamba": ("run",), "rbenv": ("exec",),
@@ -123,7 +124,7 @@ _RUN_VERBS = {
     "nix": ("shell", "run", "develop"), "pixi": ("run",), "op": ("run",), "dotenv": ("run",), "coverage": ("run",),
     "devbox": ("run",), "rustup": ("run",), "aws-vault": ("exec",), "git-lfs": ("fetch-run",),
 }  # fmt: skip
-SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "csh", "tcsh", "rbash", "busybox-sh", "yash", "pdksh", "lksh"])
+SHELLS = names("sh bash dash zsh ksh ash mksh fish csh tcsh rbash busybox-sh yash pdksh lksh")
 
 
 def wrapped(words: Sequence[Word], name: str) -> tuple[bool, list[Effect]] | None:
@@ -190,7 +191,7 @@ def _by_table(words: Sequence[Word], name: str, wrapper: Wrapper) -> tuple[bool,
         if option.name == "?":
             effects.append(Effect("doubt", why=f"{option.word.raw} may turn into what {name} runs"))
         if option.name in wrapper.doubtful:
-            effects.append(Effect("doubt", why=f"{name} {option.name} does more", token=option.name))
+            effects.append(Effect("doubt", why=f"{name} {option.name} does more", option=option.name))
         if option.name in ("-c", "--command", "--session-command", "--run") and name in ("script", "su", "runuser", "flock",
                                                                                          "nix-shell"):  # fmt: skip
             effects.append(Effect("script", (option.value or Word("?", None),), f"{name} {option.name}"))
@@ -208,24 +209,11 @@ def _by_table(words: Sequence[Word], name: str, wrapper: Wrapper) -> tuple[bool,
     if name == "sudo" and any(re.match(r"-\w*[si]$|--(shell|login|edit)", w.text or "") for w in rest[:start]):
         effects.append(Effect("doubt", why="sudo starts a shell or an editor"))
     if name == "script":
-        effects.append(Effect("doubt", why="script writes a file", token="script"))
+        effects.append(Effect("doubt", why="script writes a file", option="script"))
         inner = inner[1:] if not any(e.kind == "script" for e in effects) else []
     if not inner:
-        if name in (
-            "ssh",
-            "watch",
-            "entr",
-            "busybox",
-            "su",
-            "runuser",
-            "nix-shell",
-            "parallel",
-            "sem",
-            "unshare",
-            "chroot",
-        ):
-            if not any(effect.kind == "script" for effect in effects):
-                effects.append(Effect("doubt", why=f"{name} starts a shell or waits for commands"))
+        if name in _WAITS and not any(effect.kind == "script" for effect in effects):
+            effects.append(Effect("doubt", why=f"{name} starts a shell or waits for commands"))
         return wrapper.plain, effects
     if name in _JOINED:
         if name in ("parallel", "sem"):
@@ -277,13 +265,13 @@ def _shell(words: Sequence[Word]) -> tuple[bool, list[Effect]]:
             break
         if text.startswith("--"):
             if text.partition("=")[0] in ("--rcfile", "--init-file", "--command", "--init-command"):
-                effects.append(Effect("doubt", why=f"{name} {text} runs something", token=text))
+                effects.append(Effect("doubt", why=f"{name} {text} runs something", option=text))
             if text in ("--version", "--help"):
                 return False, effects
         else:
             command |= "c" in text
             if "s" in text or "i" in text:
-                effects.append(Effect("doubt", why=f"{name} {text} reads what it runs", token=text))
+                effects.append(Effect("doubt", why=f"{name} {text} reads what it runs", option=text))
             if re.search(r"[oO]$", text):
                 position += 1
         position += 1
@@ -328,11 +316,11 @@ def _env(words: Sequence[Word]) -> Iterator[Effect]:
         if text in ("-u", "--unset", "-C", "--chdir"):
             position += 2
             if text in ("-C", "--chdir"):
-                yield Effect("doubt", why="env -C changes the folder", token=text)
+                yield Effect("doubt", why="env -C changes the folder", option=text)
             continue
         if text.startswith("-"):
             if text.startswith("--c") or re.match(r"-[iv0]*C", text):
-                yield Effect("doubt", why="env -C changes the folder", token=text)
+                yield Effect("doubt", why="env -C changes the folder", option=text)
             position += 1
             continue
         break
