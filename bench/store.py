@@ -5,8 +5,8 @@
 Three tables:
 
 - appends per second, each durable when it returns: `Store.append`, plain `sqlite3` (the same row in a transaction of its
-  own, WAL, synchronous=FULL), and a JSON Lines file with fsync. The rounds take turns, since a disk's fsync varies from
-  minute to minute more than the candidates do; the ratio is the median over the rounds.
+  own, WAL, synchronous=FULL), and a JSON Lines file with fsync. They take turns message by message, since a disk's
+  fsync varies from second to second by more than the candidates do; the ratios are medians over the rounds.
 - opening a session of 20,000 messages beside an empty one: store opened, session found, messages loaded; and besides,
   every message decoded and looked at, which a session's first request needs.
 - an original of 64 MB (log lines) streamed in and out, beside a plain file with fsync.
@@ -32,6 +32,7 @@ from brim.store import open_store
 def messages(count: int) -> list[Message]:
     """A conversation of an agent's sizes: short questions, calls, results of about 700 bytes."""
     out: list[Message] = []
+    wire: dict[str, object]
     for n in range(count):
         match n % 4:
             case 0:
@@ -52,13 +53,6 @@ def messages(count: int) -> list[Message]:
     return out
 
 
-def rate(count: int, do: Callable[[int], object]) -> float:
-    start = time.perf_counter()
-    for n in range(count):
-        do(n)
-    return count / (time.perf_counter() - start)
-
-
 def appends(folder: Path, rounds: int, count: int) -> dict[str, float]:
     batch = messages(count)
     bodies = [json.dumps(message.wire) for message in batch]
@@ -73,6 +67,8 @@ def appends(folder: Path, rounds: int, count: int) -> dict[str, float]:
     )
     lines = (folder / "lines.jsonl").open("ab")
 
+    base = 0
+
     def with_plain(n: int) -> None:
         plain.execute("BEGIN IMMEDIATE")
         row = (base, n, batch[n].role, "openai.chat", bodies[n], time.time())
@@ -84,16 +80,21 @@ def appends(folder: Path, rounds: int, count: int) -> dict[str, float]:
         lines.flush()
         os.fsync(lines.fileno())
 
+    candidates: dict[str, Callable[[int], object]] = {
+        "brim": lambda n: store.append(session, [batch[n]]),
+        "sqlite": with_plain,
+        "jsonl": with_lines,
+    }
     store.append(session, batch[:1])
     rows = []
-    for round_ in range(rounds):
-        base = round_
-        row = {
-            "brim": rate(count, lambda n: store.append(session, [batch[n]])),
-            "sqlite": rate(count, with_plain),
-            "jsonl": rate(count, with_lines),
-        }
-        rows.append(row)
+    for base in range(rounds):  # noqa: B007  `with_plain` reads it
+        spent = dict.fromkeys(candidates, 0.0)
+        for n in range(count):
+            for name, append in candidates.items():
+                start = time.perf_counter()
+                append(n)
+                spent[name] += time.perf_counter() - start
+        rows.append({name: count / seconds for name, seconds in spent.items()})
     store.close()
     plain.close()
     lines.close()

@@ -145,19 +145,17 @@ def test_full_disk(tmp_path: Path) -> None:
     """A full disk is an error with path and size; all that was acknowledged is there, and writing goes on with space."""
     path = tmp_path / "brim.db"
     limited = f"""
-import sqlite3, sys
-from sqlalchemy import event
 from brim.conversation import user
 from brim.errors import StoreUnusable
 from brim.store import open_store
 with open_store({str(path)!r}) as store:
     session = store.new_session("/w", id="s").id
-    @event.listens_for(store.database.engine, "checkout")
-    def small(connection, record, proxy):
-        connection.execute("PRAGMA max_page_count=200")
+    connection = store.database.take()  # the one that all of this process's writes use
+    connection.cursor().execute("PRAGMA max_page_count=200")
+    store.database.give_back(connection)
     n = 0
     try:
-        while True:
+        while n < 5_000:
             store.append(session, [user(f"message {{n}} " + "x" * 1000)])
             n += 1
     except StoreUnusable as error:

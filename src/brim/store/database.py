@@ -10,12 +10,13 @@ import contextlib
 import os
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool, PoolProxiedConnection
 from sqlalchemy.sql import ClauseElement
 
 from brim.errors import ConfigError, StoreError, StoreUnusable
@@ -31,14 +32,61 @@ class Damaged(StoreUnusable):
 
 
 class Work:
-    """One transaction: runs statements on one cursor."""
+    """One transaction, from entering its `with` block to leaving it: runs statements on one cursor.
 
-    __slots__ = ("_compiled", "_cursor", "_dialect")
+    A class and not a generator, and with a connection that is at hand: this is entered for every message.
+    """
 
-    def __init__(self, cursor: Any, dialect: Any, compiled: dict[ClauseElement, Prepared]) -> None:
-        self._cursor = cursor
-        self._dialect = dialect
-        self._compiled = compiled
+    __slots__ = ("_compiled", "_cursor", "_database", "_raw", "_writes")
+
+    def __init__(self, database: Database, writes: bool) -> None:
+        self._database = database
+        self._writes = writes
+        self._compiled = database.compiled
+        self._raw: Any = None
+
+    def __enter__(self) -> Work:
+        try:
+            self._raw = self._database.take()
+            self._cursor = self._raw.cursor()
+            if self._database.sqlite:
+                self._cursor.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
+        except BaseException as error:
+            self._give_up(error)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            try:
+                self._cursor.close()  # SQLite does not commit while a statement still has rows to give
+                if self._writes:
+                    self._raw.commit()
+                else:
+                    self._raw.rollback()
+            except BaseException as failure:
+                self._give_up(failure)
+                raise
+            self._database.give_back(self._raw)
+        else:
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        """Roll back; raise what is known of the error in brim's words."""
+        known = self._database.explain(error)
+        if self._raw is not None:
+            usable = known is None or self._database.sqlite
+            try:
+                self._raw.rollback()
+            except Exception:
+                usable = False
+            if usable:
+                self._database.give_back(self._raw)
+            else:
+                self._raw.invalidate()
+                self._raw.close()
+        if known is not None:
+            raise known from error
 
     def run(self, statement: ClauseElement, values: Mapping[str, Any] | None = None) -> Any:
         """Run a module-level statement; returns the cursor."""
@@ -66,7 +114,7 @@ class Work:
     def _prepared(self, statement: ClauseElement) -> Prepared:
         prepared = self._compiled.get(statement)
         if prepared is None:
-            prepared = self._compiled[statement] = Prepared(statement, self._dialect)
+            prepared = self._compiled[statement] = Prepared(statement, self._database.engine.dialect)
         return prepared
 
 
@@ -92,31 +140,27 @@ class Prepared:
 class Database:
     """A SQLite file or a Postgres database. `where` is how messages to the user name it (no password)."""
 
-    def __init__(self, url: str, *, path: Path | None = None, durable: bool = True, read_only: bool = False) -> None:
+    def __init__(self, url: str, *, path: Path | None = None, durable: bool = True) -> None:
         self.path = path
         self.url = url
         self.where = str(path) if path is not None else _without_password(url)
         self.sqlite = path is not None
         self._durable = durable
-        self._read_only = read_only
-        self._compiled: dict[ClauseElement, Prepared] = {}
+        self._closed = False
+        self._idle: deque[PoolProxiedConnection] = deque()
+        self.compiled: dict[ClauseElement, Prepared] = {}
         self.engine: Engine = self._sqlite_engine() if self.sqlite else self._postgres_engine()
 
     def _sqlite_engine(self) -> Engine:
-        return create_engine("sqlite://", creator=self._connect_sqlite, poolclass=QueuePool, pool_reset_on_return=None)
+        # Connections wait in `_idle`: a file needs no look whether it is still there, and a pool's ways take as long as
+        # an insert does.
+        return create_engine("sqlite://", creator=self._connect_sqlite, poolclass=NullPool, pool_reset_on_return=None)
 
     def _connect_sqlite(self) -> sqlite3.Connection:
-        # isolation_level None: the module never opens a transaction of its own; `read` and `write` do.
-        if self._read_only:
-            target, uri = f"{Path(str(self.path)).absolute().as_uri()}?mode=ro", True
-        else:
-            target, uri = str(self.path), False
-        connection = sqlite3.connect(
-            target, timeout=BUSY_WAIT_S, isolation_level=None, check_same_thread=False, uri=uri
-        )
+        # isolation_level None: the module never opens a transaction of its own; `Work` does.
+        connection = sqlite3.connect(str(self.path), timeout=BUSY_WAIT_S, isolation_level=None, check_same_thread=False)
         try:
-            if not self._read_only:
-                _use_wal(connection)
+            _use_wal(connection)
             connection.execute("PRAGMA synchronous=" + ("FULL" if self._durable else "OFF"))
             connection.execute("PRAGMA journal_size_limit=16777216")
         except BaseException:
@@ -132,42 +176,26 @@ class Database:
                 "the Postgres driver (psycopg) is not installed", hint="install it with: pipx install 'brim[postgres]'"
             ) from error
 
-    @contextlib.contextmanager
-    def write(self) -> Iterator[Work]:
-        """A transaction that is committed, and durable, when the block ends without an error."""
-        with self._work("BEGIN IMMEDIATE", "commit") as work:
-            yield work
+    def write(self) -> Work:
+        """A transaction that is committed, and durable, when its block ends without an error."""
+        return Work(self, True)
 
-    @contextlib.contextmanager
-    def read(self) -> Iterator[Work]:
+    def read(self) -> Work:
         """One consistent snapshot; whatever the block does, nothing is written."""
-        with self._work("BEGIN", "rollback") as work:
-            yield work
+        return Work(self, False)
 
-    @contextlib.contextmanager
-    def _work(self, begin: str, end: str) -> Iterator[Work]:
-        raw: Any = None
+    def take(self) -> PoolProxiedConnection:
+        """A connection for one transaction."""
         try:
-            raw = self.engine.raw_connection()
-            cursor = raw.cursor()
-            if self.sqlite:
-                cursor.execute(begin)
-            yield Work(cursor, self.engine.dialect, self._compiled)
-            cursor.close()  # SQLite does not commit while a statement still has rows to give
-            getattr(raw, end)()
-        except BaseException as error:
-            if raw is not None:
-                with contextlib.suppress(Exception):
-                    raw.rollback()
-            known = self.explain(error)
-            if known is not None:
-                if raw is not None and not self.sqlite:
-                    raw.invalidate()
-                raise known from error
-            raise
-        finally:
-            if raw is not None:
-                raw.close()
+            return self._idle.pop()
+        except IndexError:
+            return self.engine.raw_connection()
+
+    def give_back(self, raw: PoolProxiedConnection) -> None:
+        if self.sqlite and not self._closed:
+            self._idle.append(raw)
+        else:
+            raw.close()
 
     @contextlib.contextmanager
     def definition(self) -> Iterator[Connection]:
@@ -201,6 +229,9 @@ class Database:
             connection.close()
 
     def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
         self.engine.dispose()
 
     def explain(self, error: BaseException) -> StoreError | None:

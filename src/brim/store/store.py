@@ -386,15 +386,14 @@ class Store:
         with self.database.read() as work:
             return do(work)
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[Work]:
+    def writing(self) -> Work:
+        """A write transaction. Raises StoreUnusable where the store is read-only."""
         if self.damage is not None:
             raise StoreUnusable(
                 f"{self._where} is open read-only: {self.damage}",
                 hint="export what is there, move the file away, and import it into a new one",
             )
-        with self.database.write() as work:
-            yield work
+        return self.database.write()
 
     def now(self) -> float:
         return self._clock()
