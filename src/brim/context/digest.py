@@ -26,6 +26,9 @@ AROUND = 64
 """Characters that stay to either side of what is new in a long line: about a phrase, or a JSON row's neighbours."""
 LEAST_SAVING = 10
 """Tokens a digest must save; below, a mark costs as much as it saves."""
+MARK_BYTES = 60
+"""A run of at most so many bytes stays: one short line between two that stay. Cutting it saves 6 tokens at the most, and
+what stays then reads as blocks rather than as fragments (measured: 0.3 points of cost, 0.5 points of support)."""
 BLOCK_LINES = 3
 """A repeat is at least three lines in a row, or one row of JSON: single lines such as `return None` are everywhere."""
 BLOCK_BYTES = 120
@@ -313,7 +316,7 @@ def digest(
     *,
     spans: Sequence[Span] | None = None,
     stays: Sequence[Span] = (),
-    mark_bytes: int = 10,
+    mark_bytes: int = MARK_BYTES,
 ) -> list[Span]:
     """The ranges of a read result that its digest keeps: [] means a stub, and `[(0, len(text))]` that nothing goes.
 

@@ -28,8 +28,8 @@ HAZARD: dict[Kind, tuple[float, float]] = {
     "grep": (50e-6, 400e-6),
     "list": (10e-6, 280e-6),
     "run": (58e-6, 190e-6),
-    "data": (450e-6, 1_600e-6),
-    "text": (450e-6, 1_600e-6),
+    "data": (520e-6, 1_800e-6),
+    "text": (520e-6, 1_800e-6),
 }
 """Needs per token and 1 / age: (lines that carry nothing new, lines that do), for a result of 400 tokens. Fitted on one
 half of the coding runs and steady on the other; `data` on the service chats; for prose, where the measure of a need
@@ -52,7 +52,7 @@ MOST_REQUESTS_DEAR = 200
 costs more than plain input: there a rewrite of a long view needs long to pay, and edits are rare enough to dare it."""
 REFETCHED = 1_000
 """Tokens that a refetch writes: the median result with its call."""
-RESERVE = 112_000
+RESERVE = 90_000
 """What a miss counts beside its bill, in tokens read once: time, and the risk that nobody notices the gap. By it, and by
 the two weights below, 0.95 to 0.97 of requests found all they needed in view."""
 DIGEST_WEIGHT = 0.25
@@ -60,7 +60,7 @@ STUB_WEIGHT = 2.0
 """How a request lost to a miss counts. A digest mostly loses what could be guessed; a stub loses all of a result."""
 NO_RECALL = 2.0
 """Where nothing can fetch an original, a miss counts so many times more: the tool must be called again, or cannot."""
-MARGIN = 0.5
+MARGIN = 0.4
 """An edit must gain this share of what it rewrites; what is expected is not what comes, and a rewrite is certain."""
 CAUTION = 8.0
 """Misses seen against misses expected, with this many of each taken as given: one surprise does not change a policy."""
@@ -216,6 +216,10 @@ class Held(msgspec.Struct):
     digest: int = -1
     barest: int = -1
     used: int = 0
+    rates: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        self.rates = hazard(self.kind, self.tokens, self.used)
 
 
 class Ledger:
@@ -241,6 +245,7 @@ class Ledger:
         if (held := self.held.get(index)) is not None:
             held.touched = request
             held.used += use
+            held.rates = hazard(held.kind, held.tokens, held.used)
             if not use:
                 held.shown = request
 
@@ -268,20 +273,27 @@ class Ledger:
         self.expected += sum(rate / max(1, request - since) for rate, since in self._cuts)
         prices = miss_prices(view, write=write, read=read, scale=self.scale(missed), can_recall=can_recall)
         requests = expected_requests(request, write)
+        worth = read * requests
         found: list[Candidate] = []
         for held in self.held.values():
             if held.shown >= request:
                 continue
             if held.digest < 0:
                 held.digest, held.barest = sizes(held.index)
+            age = max(1, request - held.touched)
+            old, new = held.rates
+            # Most results stay: two products tell that neither form gains anything per token.
+            ahead = math.log1p(requests / age)
+            if old * ahead * prices[0] >= worth and new * ahead * prices[1] >= worth:
+                continue
             candidate = weigh(
                 held.index,
                 now=held.now,
                 digest=held.digest,
                 barest=held.barest,
                 suffix=suffixes[held.index],
-                age=max(1, request - held.touched),
-                rates=hazard(held.kind, held.tokens, held.used),
+                age=age,
+                rates=held.rates,
                 requests=requests,
                 read=read,
                 prices=prices,
