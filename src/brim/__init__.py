@@ -6,9 +6,11 @@ Everything is imported on first use: `import brim` itself loads nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # type checkers read it as true; `typing` itself would be most of what `import brim` takes
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from brim.budget import Bill, Settings
     from brim.context import ContextManager, Conversation, Prepared, count, explain, prepare, recall
     from brim.errors import BrimError, ContextOverflow
