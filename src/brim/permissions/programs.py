@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from brim.permissions.effects import RM, Effect, Handler, Risks, effects_of, read_options
-from brim.permissions.words import UNKNOWN, Word, known
+from brim.permissions.words import UNKNOWN, Word, known, names
 
 RISKS: Mapping[str, Risks] = {
     "sort": Risks({"-o": "write", "--output": "write", "--compress-program": "doubt"}, "kStT"),
@@ -567,10 +567,24 @@ def _eats_input(words: Sequence[Word]) -> Iterator[Effect]:
     yield Effect("doubt", why=f"{words[0].text} runs what it is given")
 
 
+def _sets_names(words: Sequence[Word]) -> Iterator[Effect]:
+    """Builtins that evaluate the index of a name they are given: `read 'a[$(command)]'`."""
+    name = words[0].text or ""
+    after = {"test": "-v", "[": "-v", "printf": "-v"}.get(name)
+    for position, word in enumerate(words[1:], 1):
+        if after is not None and words[position - 1].text != after and not (word.text or "").startswith(after):
+            continue
+        if after is None and word.text is None and word.harmless:
+            continue
+        if word.text is None or ("[" in word.text and re.search(r"[$`]", word.text)):
+            yield Effect("doubt", why=f"{name} evaluates the name {word.raw}")
+
+
 def _mapfile(words: Sequence[Word]) -> Iterator[Effect]:
     for word in words[1:]:
         if word.text is None or re.match(r"-\w*C", word.text):
             yield Effect("doubt", why="mapfile -C runs what it is given", option="-C")
+    yield from _sets_names(words)
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -580,5 +594,6 @@ HANDLERS: Mapping[str, Handler] = {
     "podman": _docker, "kubectl": _docker, "nerdctl": _docker, "truncate": _truncate,
     "ld.so": _eats_input, "alias": _eats_input, "hash": _eats_input, "enable": _eats_input, "bind": _eats_input,
     "complete": _eats_input, "source": _eats_input, ".": _eats_input, "fc": _eats_input, "history": _eats_input,
+    **dict.fromkeys(names("unset read export declare typeset local readonly getopts test [ printf"), _sets_names),
     "mapfile": _mapfile, "readarray": _mapfile,
 }  # fmt: skip

@@ -67,6 +67,7 @@ _TEXT = names(
     " ternary_expression test_operator array heredoc_content heredoc_start heredoc_end file_descriptor"
     " command_name comment"
 )
+_OPERANDS = names("word string raw_string ansi_c_string concatenation simple_expansion expansion number variable_name")
 _RESERVED = names("{ } if then elif else fi for while until do done case esac select function in [[ ]] ! ((")
 _SETTERS = frozenset(["read", "mapfile", "readarray", "getopts", "coproc"])
 _FIXED = frozenset(["?", "#", "$", "-", "0"])
@@ -164,12 +165,8 @@ class _Reader:
         """Nothing of the source may fall between the nodes, and no leaf may hide a substitution."""
         end = 0
         for node in _nodes(root):
-            if node.type in ("raw_string", "ansi_c_string"):
-                self.literal_code |= "$(" in self.text(node) or "`" in self.text(node)
-            elif (node.type == "word" and ("\\$" in self.text(node) or "\\`" in self.text(node))) or (
-                node.type == "string" and ("\\$(" in self.text(node) or "\\`" in self.text(node))
-            ):
-                self.literal_code = True
+            if node.type in ("raw_string", "ansi_c_string", "word", "string"):
+                self.literal_code |= self.quotes_code(node)
             if node.type == "command":
                 for one, two in zip(node.children, node.children[1:], strict=False):
                     if b"\n" in self.source[one.end_byte : two.start_byte].replace(b"\\\n", b""):
@@ -193,6 +190,16 @@ class _Reader:
                     self.doubt("the grammar takes a substitution for text")
         if self.source[end:].strip(b" \t\n\\"):
             self.doubt("the grammar leaves out its end")
+
+    def quotes_code(self, node: Node) -> bool:
+        """Whether quotes keep a substitution from being one, here; arithmetic would take it for one after all."""
+        text = self.text(node)
+        if node.type == "raw_string":
+            return "$(" in text or "`" in text
+        if node.type == "ansi_c_string":
+            decoded = decode_ansi(text[2:-1])
+            return decoded is None or "$(" in decoded or "`" in decoded
+        return "\\`" in text or ("\\$" in text if node.type == "word" else "\\$(" in text)
 
     def check_heredoc(self, node: Node) -> None:
         """In a here-document with a plain mark every substitution must be a node of its own."""
@@ -405,7 +412,7 @@ class _Reader:
         harmless = all(
             word.harmless
             if word.text is None
-            else not re.match(r"-|[*?\[]", word.text) and not re.search(r"\s-", word.text)
+            else not re.match(r"-|[*?]", word.text) and not re.search(r"\s-|[\[$`]", word.text)
             for word in made
         )
         return Segment(None, quoted, harmless=harmless)
@@ -436,7 +443,9 @@ class _Reader:
             if re.search(rb"\b(cd|pushd|popd)\b", self.source[node.start_byte : node.end_byte]):
                 self.cwds = _union(self.cwds, (None,))
             if kind == "c_style_for_statement":
-                self.evaluates = True
+                for child in node.named_children:
+                    if child.type not in ("do_group", "compound_statement"):
+                        self.check_arithmetic(child)
             self.visit_children(node)
         elif kind == "declaration_command":
             self.visit_declaration(node)
@@ -449,8 +458,10 @@ class _Reader:
                 kind == "compound_statement" and self.text(node)[:2] == "(("
             ):
                 self.check_arithmetic(node)
-            if kind == "command_substitution":
-                self.visit_apart(node)
+            if kind == "expansion" and (colon := next((c for c in node.children if c.type == ":"), None)) is not None:
+                for child in node.named_children:
+                    if child.start_byte > colon.start_byte:
+                        self.check_arithmetic(child)
             if kind == "unset_command":
                 self.evaluates = True
                 self.add_call(
@@ -652,18 +663,27 @@ class _Reader:
                 "-ge",
             ):
                 self.evaluates = True
-                if not single:
+                if self.text(inner) in ("-v", "-R"):
+                    operand = inner.next_sibling
+                    word = self.one_word(operand) if operand is not None and operand.type in _OPERANDS else UNKNOWN
+                    if word.text is None or re.search(r"[$`]", word.text):
+                        self.doubt("a test evaluates the name that it is given")
+                elif not single:
                     self.check_arithmetic(inner.parent or inner)
         self.visit_children(node)
 
     def check_arithmetic(self, node: Node) -> None:
         """Arithmetic evaluates what its variables hold: `a[$(command)]` in a variable is run."""
         self.evaluates = True
-        for inner in _nodes(node):
+        index = node.child_by_field_name("index") if node.type == "subscript" else None
+        for inner in _nodes(index or node):
             if inner.type in ("variable_name", "word") and re.fullmatch(r"[A-Za-z_]\w*", self.text(inner)):
                 self.check_numeric(self.value(self.text(inner), True))
-            elif inner.type == "command_substitution" and inner.parent is not None:
+            elif inner.type == "command_substitution":
                 self.check_numeric(self.segments(inner)[0])
+            elif inner.type in ("raw_string", "ansi_c_string", "string", "concatenation"):
+                for segment in self.segments(inner):
+                    self.check_numeric(segment)
 
     def check_numeric(self, segment: Segment) -> None:
         if segment.text is None and not segment.harmless:
