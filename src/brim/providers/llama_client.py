@@ -80,6 +80,11 @@ class LlamaClient:
                 self._connection.close()
                 self._connection = None
 
+    def __del__(self) -> None:
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            connection.close()
+
     def _tokenize(self, content: object, *, add_special: bool = False) -> list[int]:
         asked = {"content": content, "add_special": add_special, "parse_special": True}
         return [int(token) for token in self._post("/tokenize", asked)["tokens"]]
