@@ -80,10 +80,12 @@ def _open(url: str, path: Path | None, clock: Callable[[], float], *, durable: b
 def _open_temporary(clock: Callable[[], float]) -> Store:
     import shutil
     import tempfile
+    import weakref
 
     folder = Path(tempfile.mkdtemp(prefix="brim-"))
     store = _open(TEMPORARY, folder / "brim.db", clock, durable=False)
-    store.at_close(lambda: shutil.rmtree(folder, ignore_errors=True))
+    # also when the process ends, or the store is let go, without a close
+    store.at_close(weakref.finalize(store, shutil.rmtree, folder, ignore_errors=True))
     return store
 
 

@@ -35,52 +35,72 @@ _updated = (
 )
 _OLD = select(sessions.c.id).where(func.coalesce(_updated, sessions.c.created) < _BEFORE)
 _BY_USE = select(sessions.c.id, sessions.c.n).order_by(sessions.c.touched, sessions.c.n)
-_used = select(blob_uses.c.blob)
-_ORPHANS = select(blobs.c.n).where(blobs.c.created < _BEFORE, blobs.c.n.not_in(_used))
-_OF_SESSION = select(blob_uses.c.blob).where(blob_uses.c.session == bindparam("session", type_=BigInteger))
+_ORPHANS = select(blobs.c.n).where(blobs.c.created < _BEFORE, blobs.c.n.not_in(select(blob_uses.c.blob)))
+_USES = select(blob_uses.c.session, blob_uses.c.blob)
+_BLOB_SIZES = select(blobs.c.n, blobs.c.packed)
+_BODY_SIZES = select(messages.c.session, func.sum(func.length(messages.c.body))).group_by(messages.c.session)
 _DELETE_BLOB = [
     delete(blob_chunks).where(blob_chunks.c.blob == _B),
     delete(blob_uses).where(blob_uses.c.blob == _B),
     delete(blobs).where(blobs.c.n == _B),
 ]
-_BLOB_BYTES = select(func.coalesce(func.sum(func.length(blob_chunks.c.data)), 0))
-_BODY_BYTES = select(func.coalesce(func.sum(func.length(messages.c.body)), 0))
+
+
+class _Sizes:
+    """Bytes of each session's bodies and of each original, read once: every step of a collection only subtracts."""
+
+    def __init__(self, store: Store) -> None:
+        self.bodies: dict[int, int] = {}
+        self.blobs: dict[int, int] = {}
+        self.uses: dict[int, list[int]] = {}
+
+        def read(work: Work) -> None:
+            self.bodies = {row[0]: int(row[1] or 0) for row in work.all(_BODY_SIZES)}
+            self.blobs = {row[0]: int(row[1]) for row in work.all(_BLOB_SIZES)}
+            for session, blob in work.all(_USES):
+                self.uses.setdefault(session, []).append(blob)
+
+        store.read(read)
+
+    @property
+    def total(self) -> int:
+        return sum(self.bodies.values()) + sum(self.blobs.values())
 
 
 def collect(store: Store, max_age: float | None, max_bytes: int | None) -> Collected:
     """See `Store.gc`."""
-    before = _bytes(store)
-    due: list[str] = []
-    gone = busy = originals = 0
+    before = _Sizes(store).total
+    gone = busy = 0
     if max_age is not None:
-        due = [row[0] for row in store.read(lambda work: work.all(_OLD, {"before": store.now() - max_age}))]
-    for id in due:
-        deleted = _delete(store, id)
-        gone, busy = gone + deleted, busy + (not deleted)
+        for row in store.read(lambda work: work.all(_OLD, {"before": store.now() - max_age})):
+            deleted = _delete(store, row[0])
+            gone, busy = gone + deleted, busy + (not deleted)
     # A day's grace: an original may be written before the session that will use it is.
-    originals += _delete_orphans(store, store.now() - DAY)
+    orphans = store.read(lambda work: work.all(_ORPHANS, {"before": store.now() - DAY}))
+    originals = sum(_delete_blob(store, row[0]) for row in orphans)
     if max_bytes is not None:
+        sizes = _Sizes(store)
+        over = sizes.total - max_bytes
         oldest_first = store.read(lambda work: work.all(_BY_USE))
         for _, n in oldest_first:
-            if _bytes(store) <= max_bytes:
-                break
-            originals += _delete_blobs(store, _blobs_of(store, n))
-        for id, _ in oldest_first:
-            if _bytes(store) <= max_bytes:
+            for blob in sizes.uses.get(n, ()) if over > 0 else ():
+                if blob in sizes.blobs:  # not yet deleted with an older session
+                    originals += _delete_blob(store, blob)
+                    over -= sizes.blobs.pop(blob)
+        for id, n in oldest_first:
+            if over <= 0:
                 break
             deleted = _delete(store, id)
             gone, busy = gone + deleted, busy + (not deleted)
+            over -= sizes.bodies.get(n, 0) if deleted else 0
     if store.database.sqlite:
         store.database.shrink()
-    left = _bytes(store)
+    left = _Sizes(store).total
     return Collected(sessions=gone, originals=originals, freed=before - left, left=left, kept_in_use=busy)
 
 
-def _blobs_of(store: Store, n: int) -> list[int]:
-    return [row[0] for row in store.read(lambda work: work.all(_OF_SESSION, {"session": n}))]
-
-
 def _delete(store: Store, id: str) -> bool:
+    """False where somebody writes the session."""
     try:
         store.delete(id)
     except SessionBusy:
@@ -90,21 +110,8 @@ def _delete(store: Store, id: str) -> bool:
     return True
 
 
-def _delete_orphans(store: Store, before: float) -> int:
-    return _delete_blobs(store, [row[0] for row in store.read(lambda work: work.all(_ORPHANS, {"before": before}))])
-
-
-def _delete_blobs(store: Store, numbers: list[int]) -> int:
-    for number in numbers:
-        with store.writing() as work:
-            for statement in _DELETE_BLOB:
-                work.run(statement, {"blob": number})
-    return len(numbers)
-
-
-def _bytes(store: Store) -> int:
-    def measured(work: Work) -> int:
-        rows = work.one(_BLOB_BYTES), work.one(_BODY_BYTES)
-        return sum(int(row[0]) for row in rows if row is not None)
-
-    return store.read(measured)
+def _delete_blob(store: Store, number: int) -> int:
+    with store.writing() as work:
+        for statement in _DELETE_BLOB:
+            work.run(statement, {"blob": number})
+    return 1

@@ -357,8 +357,11 @@ class Store:
     @contextlib.contextmanager
     def lease(self, session: str, *, wait: float = 0.0) -> Iterator[int]:
         """Hold the session for the length of a block."""
-        yield self.acquire(session, wait=wait)
-        self.release(session)
+        count = self.acquire(session, wait=wait)
+        try:
+            yield count
+        finally:
+            self.release(session)
 
     # Originals
 
