@@ -67,7 +67,7 @@ def test_what_the_only_other_place_loses_is_new_again() -> None:
 
 def test_an_identifier_on_two_lines_is_kept_once() -> None:
     """The first line that has an identifier is enough."""
-    again = "again my_value is read, " + "and so on, " * 6 + "\n"
+    again = "again my_value is read" + " ;" * 40 + "\n"
     text = "first my_value is set\n" + again
     assert shown(text, digest(text, seen_with(text))) == text.split("\n")[0] + "\n"
 
