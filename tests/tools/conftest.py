@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from brim.store import open_store
@@ -42,7 +43,7 @@ class Bench:
 
     def with_caps(self, **caps: int) -> Bench:
         """The same workspace with other caps."""
-        self.ctx.caps = Caps(**caps)
+        self.ctx.caps = msgspec.convert(caps, Caps)
         return self
 
 

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from brim.errors import StoreUnusable
+from brim.tools import BlobWriter
 from brim.tools.bash import run_bash
 from brim.tools.environment import looks_secret, scrub
 
@@ -181,6 +183,31 @@ def test_secrets_do_not_reach_commands(bench: Bench) -> None:
     bench.ctx.keep_env = ("GITHUB_TOKEN",)
     assert "GITHUB_TOKEN=" in bench.call("bash", command="env").text
     assert not looks_secret("PWD", "/work") and not looks_secret("MONKEY", "banana") and scrub({"A": "b"})["A"] == "b"
+
+
+def test_a_store_that_fails_costs_the_original_alone(bench: Bench) -> None:
+    """Where the original cannot be kept, the output is shown all the same, and the notice says why nothing can be recalled."""
+
+    class Full:
+        def put(self, data: bytes) -> str:
+            raise StoreUnusable("disk full")
+
+        def open_writer(self) -> BlobWriter:
+            raise StoreUnusable("disk full")
+
+        def get(self, handle: str, offset: int = 0, length: int | None = None) -> bytes:
+            raise StoreUnusable("disk full")
+
+        def size(self, handle: str) -> int:
+            raise StoreUnusable("disk full")
+
+    bench.ctx.blobs = Full()
+    for lines in (30_000, 300_000):
+        output = bench.call("bash", command=f"seq 1 {lines}")
+        assert f"\n{lines}\n" in output.text and "The original could not be kept: disk full." in output.text
+        assert output.handle is None and not output.is_error
+    bench.write("a.txt", "needle\n" * 900)
+    assert "could not be kept: disk full" in bench.call("grep", pattern="needle").text
 
 
 def test_refused_before_anything_runs(bench: Bench) -> None:

@@ -8,12 +8,20 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from brim.tools.caps import Caps
 from brim.tools.globs import compile_glob, compile_include
+from brim.tools.listing import Listing
+from brim.tools.matches import Matches, as_shown
 from brim.tools.ripgrep import NOISE
+from brim.tools.spool import Spool
 
+from .bounded_oracle import KeptBlobs
 from .conftest import Bench
 
 
@@ -299,6 +307,38 @@ def test_unreadable_files_are_said(bench: Bench) -> None:
         assert "ok.txt:1:needle" in matches(output.text) and not output.is_error
     finally:
         (bench.root / "locked").chmod(0o755)
+
+
+_NAMES = st.sampled_from(["a.py", "a b.py", "x:1:y", "dir/z.txt", "dir/a.py", "汉.md", "a.py2"])
+_LINES = st.one_of(
+    st.just("needle"), st.text(st.sampled_from("ab:\u0301汉👩\u200d"), max_size=40), st.just("n" * 70_000)
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.dictionaries(_NAMES, st.lists(_LINES, min_size=1, max_size=12), max_size=6), st.data())
+def test_any_chunks_give_the_same(files: dict[str, list[str]], data: st.DataObject) -> None:
+    """However ripgrep's output is cut into chunks, and whatever the files are called: the same lines, totals and original."""
+    printed, lines = b"", {}
+    for name, texts in files.items():
+        for number, text in enumerate(texts, 1):
+            printed += b"./%b\0%d:1:%b\n" % (name.encode(), number, text.encode())
+        lines[name.encode()] = [f"{name}:{number}:{text}\n" for number, text in enumerate(texts, 1)]
+    borders = sorted(data.draw(st.lists(st.integers(0, len(printed)), max_size=8)))
+    kept = KeptBlobs()
+    matches = Matches(Listing(10, Spool(kept, 1 << 26), as_shown), None, Caps(grep_lines=10), False)
+    for start, end in pairwise([0, *borders, len(printed)]):
+        matches.feed(printed[start:end])
+    matches.close()
+    matches.listing.close()
+    whole = "".join(line for name in sorted(lines) for line in lines[name])
+    assert (matches.files, matches.listing.records) == (len(lines), sum(map(len, lines.values())))
+    assert matches.listing.chars == len(whole)
+    handle = matches.listing.keep()
+    assert handle is not None and kept.get(handle).decode() == whole
+    for shown, line in zip(matches.listing.first(), whole.splitlines(), strict=False):
+        assert shown.decode() == line or (len(line) > 400 and len(shown) < 600 and b" bytes]" in shown)
+    assert len(matches.listing.first()) == min(10, matches.listing.records)
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,15 @@ def test_large_files_in_bounded_memory(bench: Bench, kind: str) -> None:
     assert "large.txt: " in facts
 
 
+def test_a_file_too_large_to_count(bench: Bench) -> None:
+    """Of a file beyond the limit a page of the beginning is shown, said to be that; a later one is a clear refusal."""
+    bench.with_caps(read_bytes=3_000_000).write("log.txt", "one line of a log\n" * 300_000)
+    output = bench.call("read", path="log.txt", limit=2)
+    assert body(output) == "one line of a log\n" * 2 and "more than 1165" in output.text and "offset 3" in output.text
+    later = bench.call("read", path="log.txt", offset=250_000)
+    assert later.is_error and "only the first 3000000 bytes" in later.text and "sed -n '250000," in later.text
+
+
 def test_similar_names_are_offered(bench: Bench) -> None:
     """A name that is nearly right gets the right one as an answer."""
     bench.write("src/settings.py", "x")

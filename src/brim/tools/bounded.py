@@ -373,6 +373,8 @@ class BoundedOutput:
 
     def _notice(self, gap: Gap, *, partial: bool) -> str:
         advice = self._advise(gap)
+        if self._spool.error:
+            advice = f"{advice} The original could not be kept: {self._spool.error[:200]}.".strip()
         missing = f"{gap.chars} of {gap.total_chars} characters"
         total = f"{gap.total_lines} line" + ("" if gap.total_lines == 1 else "s")
         if gap.lines:

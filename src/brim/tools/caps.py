@@ -42,6 +42,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; a call that asks for more gets this."""
     search_timeout: int = 30
     """Seconds a grep or glob may take."""
+    read_bytes: int = 4 * 1024 * 1024 * 1024
+    """How much of a file read looks at, to find a page and to count its lines."""
     edit_bytes: int = 64 * 1024 * 1024
     """A larger file is not edited."""
     parallel: int = 4
@@ -60,6 +62,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "TOOL_OTHER_MAX_TOKENS": "other",
     "TOOL_BLOB_MAX_BYTES": "blob_bytes",
     "TOOL_BASH_MAX_BYTES": "bash_bytes",
+    "TOOL_READ_MAX_BYTES": "read_bytes",
     "TOOL_BASH_TIMEOUT": "bash_timeout",
     "TOOL_SEARCH_TIMEOUT": "search_timeout",
 }
@@ -80,7 +83,7 @@ def load_caps(env: Mapping[str, str], config: Mapping[str, object] | None = None
         for variable in (name, f"BRIM_{name}"):
             if env.get(variable, "").strip():
                 values[field] = _checked(field, variable, env[variable])
-    return Caps(**values)
+    return msgspec.convert(values, Caps)
 
 
 def _checked(field: str, name: str, given: object) -> int | bool:

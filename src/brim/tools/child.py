@@ -181,6 +181,12 @@ class _Child:
                     exit_watch = os.pidfd_open(process.pid)
                     selector.register(exit_watch, selectors.EVENT_READ, None)
             return self._watch(process, selector, started, exit_watch >= 0)
+        except BaseException:
+            # A sink failed: nothing may go on printing into pipes that nobody reads.
+            self.kill_group(signal.SIGKILL)
+            if self._process is not None:
+                self._process.wait()
+            raise
         finally:
             _running.discard(self)
             selector.close()

@@ -111,6 +111,8 @@ def _answer(
         listing.discard()
         return ToolOutput(whole, False, {**meta, "shown": total, "cut": False})
     handle = listing.keep()
+    if listing.error:
+        notes.append(f"The whole could not be kept: {listing.error[:200]}.")
 
     def notice(shown: int) -> str:
         recall = f", or recall handle {handle} from offset {shown + 1 if listing.is_sorted else 1}" if handle else ""

@@ -154,6 +154,8 @@ def _answer(asked: GrepArguments, matches: Matches, skipped: Skipped, ended: End
         return ToolOutput(whole, False, {**meta, "shown_lines": len(lines), "cut": False})
 
     handle = listing.keep()
+    if listing.error:
+        notes.append(f"The whole could not be kept: {listing.error[:200]}.")
     if matches.shortened:
         notes.insert(0, "Long lines are shortened around their match.")
 

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from brim.tools.spool import Spool
 
 _SORTED_BYTES = 8 * 1024 * 1024
-_AT_ONCE = 1024 * 1024
+_AT_ONCE = 2_000
 # Every byte of UTF-8 but these begins a character.
 _CONTINUING = bytes(range(0x80, 0xC0))
 
 
 class Listing:
     """`add` records by path, `close()`; then `first()` are the first `most` ones in order, `chars` and `records` count
-    all of them, and `keep()` stores them. `render` makes what is stored of what was added."""
+    all of them, and `keep()` stores them. What is added of a path begins with that path and a NUL or a line end, so that
+    it sorts by it; `render` makes of it what is stored."""
 
     def __init__(self, most: int, spool: Spool, render: Callable[[bytes], bytes] = bytes) -> None:
         self._most = most
@@ -28,7 +29,7 @@ class Listing:
         self._groups: dict[bytes, list[bytes]] = {}
         self._order: list[bytes] = []
         self._kept = 0
-        # Path, NUL, lines: one object a file, since there may be 200,000 of them.
+        # One object a file, since there may be 200,000 of them.
         self._held: list[bytes] = []
         self._held_bytes = 0
         self._last = b""
@@ -64,7 +65,7 @@ class Listing:
         if path == self._last and self._held:
             self._held[-1] += data
         else:
-            self._held.append(path + b"\0" + data)
+            self._held.append(data)
             self._last = path
         self._held_bytes += len(data)
         if self._held_bytes > _SORTED_BYTES:
@@ -77,16 +78,9 @@ class Listing:
 
     def _flush(self) -> None:
         self._held.sort()
-        ready: list[bytes] = []
-        size = 0
-        for entry in self._held:
-            ready.append(entry[entry.index(b"\0") + 1 :])
-            size += len(entry)
-            if size >= _AT_ONCE:
-                self._write(b"".join(ready))
-                ready, size = [], 0
-        self._write(b"".join(ready))
-        self._held = []
+        held, self._held = self._held, []
+        for start in range(0, len(held), _AT_ONCE):
+            self._write(b"".join(held[start : start + _AT_ONCE]))
 
     def _write(self, data: bytes) -> None:
         data = self._render(data)
@@ -96,6 +90,11 @@ class Listing:
     def close(self) -> None:
         """All has been added."""
         self._flush()
+
+    @property
+    def error(self) -> str | None:
+        """Why the store has not taken it, None if it has."""
+        return self._spool.error
 
     def keep(self) -> str | None:
         """Store all records; their handle."""

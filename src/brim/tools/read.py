@@ -61,11 +61,11 @@ def _read(asked: ReadArguments, ctx: ToolContext) -> ToolOutput:
             )
         remember(ctx, real, fd)
         page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), page_chars(ctx))
-        if not _stream(fd, encoding, page):
+        if not _stream(fd, encoding, page, ctx.caps.read_bytes):
             # A file that is not UTF-8 after all, and shows it only after the sample.
             encoding = Encoding("cp1252" if encoding.name == "utf-8" else "latin-1")
             page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), page_chars(ctx))
-            _stream(fd, encoding, page)
+            _stream(fd, encoding, page, ctx.caps.read_bytes)
     finally:
         os.close(fd)
     return page_output(page, asked.path, size, encoding, ctx)
@@ -82,14 +82,18 @@ def _similar(folder: Any, name: str) -> str:
     return f" (there is {', '.join(near)})" if near else ""
 
 
-def _stream(fd: int, encoding: Encoding, page: Page) -> bool:
-    """Feed the whole file to `page`. False where it turns out not to be UTF-8 at all: the first bytes beyond ASCII are
-    invalid."""
+def _stream(fd: int, encoding: Encoding, page: Page, most: int) -> bool:
+    """Feed the whole file to `page`, but not much more than `most` bytes. False where it turns out not to be UTF-8 at all:
+    the first bytes beyond ASCII are invalid."""
     os.lseek(fd, len(encoding.bom), os.SEEK_SET)
     utf8 = encoding.name == "utf-8"
     decoder = codecs.getincrementaldecoder(encoding.name)("replace")
     seen_wide, pending = False, b""
     while data := os.read(fd, _CHUNK):
+        most -= len(data)
+        if most < 0:
+            page.unfinished = True
+            break
         if not utf8:
             page.feed(decoder.decode(data))
             continue
@@ -137,6 +141,8 @@ class Page:
         self.line_chars = 0
         """Characters of line `offset`, its end not counted; known once the stream has passed it."""
         self.lone_returns = False
+        self.unfinished = False
+        """Whether the stream goes on after what was fed: the counts are of its beginning."""
         self._most = most
         self._line = 1
         self._column = 0
@@ -234,6 +240,8 @@ class Page:
 def page_output(page: Page, shown: str, size: int, encoding: Encoding | None, ctx: ToolContext) -> ToolOutput:
     """The page within the cap, with its facts: file, total lines, range shown, and the offset to go on from."""
     lines = f"{page.total_lines} line" + ("" if page.total_lines == 1 else "s")
+    if page.unfinished:
+        lines = f"more than {lines} (only the first {ctx.caps.read_bytes} bytes were looked at)"
     about = f"{shown}: {lines}, {size} bytes"
     if encoding is not None and encoding != Encoding("utf-8"):
         about += f", {encoding.told}"
@@ -245,7 +253,7 @@ def page_output(page: Page, shown: str, size: int, encoding: Encoding | None, ct
         )
     if page.lone_returns:
         about += ", with lone CRs"
-    if page.total_lines and page.ends_open:
+    if page.total_lines and page.ends_open and not page.unfinished:
         about += ", no newline at the end"
     meta: dict[str, Any] = {
         "path": shown,
@@ -258,6 +266,8 @@ def page_output(page: Page, shown: str, size: int, encoding: Encoding | None, ct
     if page.total_lines == 0:
         return ToolOutput(f"[{shown} exists and is empty (0 lines, {size} bytes)]", False, {**meta, "range": None})
     if page.offset > page.total_lines:
+        if page.unfinished:
+            raise ToolError(f"{shown} has {lines}", hint=f"use bash: sed -n '{page.offset},+50p;{page.offset + 50}q'")
         raise ToolError(
             f"{shown} has {lines}; offset {page.offset} is past its end",
             hint=f"give an offset from 1 to {page.total_lines}",

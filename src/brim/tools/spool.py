@@ -6,13 +6,20 @@ to a limit of their own, so that memory stays flat whatever a command prints.
 
 from __future__ import annotations
 
+import contextlib
+
+from brim.errors import StoreError
 from brim.tools.context import Blobs, BlobWriter
 
 _IN_MEMORY = 256 * 1024
 
 
 class Spool:
-    """Write bytes, then `keep()` for a handle or `discard()`. `stored` is the number of bytes that the blob holds."""
+    """Write bytes, then `keep()` for a handle or `discard()`.
+
+    `stored` is how many bytes the blob holds, `complete` whether that is all. A store that fails costs the original, not
+    the output: `error` then says why, and there is no handle.
+    """
 
     def __init__(self, blobs: Blobs | None, limit: int) -> None:
         self._blobs = blobs
@@ -21,9 +28,10 @@ class Spool:
         self._writer: BlobWriter | None = None
         self.stored = 0
         self.complete = True
+        self.error: str | None = None
 
     def write(self, data: bytes) -> None:
-        if self._blobs is None or not data:
+        if self._blobs is None or self.error is not None or not data:
             return
         room = self._limit - self.stored
         if len(data) > room:
@@ -36,22 +44,35 @@ class Spool:
             self._held.append(data)
             if self.stored <= _IN_MEMORY:
                 return
-            self._writer = self._blobs.open_writer()
-            data = b"".join(self._held)
-            self._held = []
-        self._writer.write(data)
+        try:
+            if self._writer is None:
+                self._writer = self._blobs.open_writer()
+                data = b"".join(self._held)
+                self._held = []
+            self._writer.write(data)
+        except (StoreError, OSError) as error:
+            self._fail(error)
 
     def keep(self) -> str | None:
         """The handle of what was written; None where nothing is kept."""
-        if self._blobs is None:
+        if self._blobs is None or self.error is not None:
             return None
-        if self._writer is None:
-            return self._blobs.put(b"".join(self._held)) or None
-        writer, self._writer = self._writer, None
-        return writer.close() or None
+        try:
+            if self._writer is None:
+                return self._blobs.put(b"".join(self._held)) or None
+            writer, self._writer = self._writer, None
+            return writer.close() or None
+        except (StoreError, OSError) as error:
+            self._fail(error)
+            return None
 
     def discard(self) -> None:
         self._held = []
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            writer.discard()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(StoreError, OSError):
+                writer.discard()
+
+    def _fail(self, error: Exception) -> None:
+        self.error = str(error)
+        self.discard()
