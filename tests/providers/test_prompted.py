@@ -16,7 +16,7 @@ from brim.budget import Usage
 from brim.conversation import Message, assistant, call, result, system, user
 from brim.formats import parse_request
 from brim.providers.events import Done, Event, TextDelta, ToolCallDelta
-from brim.providers.offered import line_groups, paths_of, words_of
+from brim.providers.offered import line_groups, lines_of, paths_of, words_of
 from brim.providers.prompted import AnswerReader, prompted_request, read_reply, tools_written, written
 from brim.providers.prompted_provider import PromptedProvider
 
@@ -190,8 +190,17 @@ def test_offers_stand_in_the_text(text: str) -> None:
         assert word in text or word in squeezed
     for path in paths_of(text):
         assert path in text
-    for line in (line for group in line_groups(text) for line in group):
+    for line in (line for group in line_groups(lines_of(text)) for line in group):
         assert line in text
+
+
+def test_huge_results_are_offered_in_part() -> None:
+    """Of a result of very many lines a bounded, even choice is offered; how many there are is said all the same."""
+    text = "\n".join(f"a.py:{n}:{'x' * 500}" for n in range(50_000))
+    lines = lines_of(f"{text}\n[a notice]")
+    offered = [line for group in line_groups(lines) for line in group]
+    assert len(lines) == 50_000 and len(offered) == 400 and max(map(len, offered)) == 160
+    assert all(line in text for line in offered) and int(offered[-1].split(":")[1]) > 49_000
 
 
 def test_replies_of_the_small_form() -> None:

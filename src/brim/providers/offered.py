@@ -44,6 +44,7 @@ _CHINESE = sorted(_CHINESE_WORDS.split(), key=len, reverse=True)
 _MOST_WORDS = 24
 _LONGEST_WORD = 120
 _LONGEST_LINE = 160
+_MOST_LINES = 400
 
 
 def is_chinese(text: str) -> bool:
@@ -93,19 +94,31 @@ def _cut_chinese(run: str) -> list[str]:
 
 def paths_of(text: str, most: int = 6) -> list[str]:
     """File names and paths with an extension that stand in a result, in order, each once."""
-    return list(dict.fromkeys(_PATH.findall(text)))[:most]
+    found: dict[str, None] = {}
+    for path in _PATH.finditer(text):
+        found[path[0]] = None
+        if len(found) == most:
+            break
+    return list(found)
 
 
-def line_groups(result: str, most: int = 5) -> list[list[str]]:
-    """The lines of a result as up to `most` groups of neighbours, of which an answer picks one line each.
+def lines_of(result: str) -> list[str]:
+    """The lines of a result that say something: no blank ones, no notices in brackets unless there is nothing else."""
+    lines = [line.rstrip() for line in result.splitlines() if line.strip()]
+    return [line for line in lines if not _NOTICE.match(line)] or lines
 
-    So no line is picked twice and the picks are spread over the whole. Notices in brackets are no lines, unless there is
-    nothing else. Long lines are offered by their beginning. Each line is offered once.
+
+def line_groups(lines: Sequence[str], most: int = 5) -> list[list[str]]:
+    """Lines as up to `most` groups of neighbours, of which an answer picks one line each.
+
+    So no line is picked twice and the picks are spread over the whole. Each line is offered once, a long one by its
+    beginning, and of very many lines an even choice.
     """
-    lines = list(dict.fromkeys(line.rstrip()[:_LONGEST_LINE] for line in result.splitlines() if line.strip()))
-    lines = [line for line in lines if not _NOTICE.match(line)] or lines
-    count = min(most, len(lines))
-    return [lines[i * len(lines) // count : (i + 1) * len(lines) // count] for i in range(count)]
+    offered = list(dict.fromkeys(line[:_LONGEST_LINE] for line in lines))
+    if len(offered) > _MOST_LINES:
+        offered = [offered[i * len(offered) // _MOST_LINES] for i in range(_MOST_LINES)]
+    count = min(most, len(offered))
+    return [offered[i * len(offered) // count : (i + 1) * len(offered) // count] for i in range(count)]
 
 
 def sentences(chinese: bool, picked: int, of: int) -> Sequence[str]:

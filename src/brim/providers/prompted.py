@@ -20,7 +20,7 @@ import msgspec
 
 from brim.conversation import Media, Message, Opaque, Text, ToolCall, ToolResult
 from brim.formats import parse_request
-from brim.providers.offered import is_chinese, line_groups, paths_of, sentences, words_of
+from brim.providers.offered import is_chinese, line_groups, lines_of, paths_of, sentences, words_of
 
 RESULT = "Result:\n"
 TALK = "talk"
@@ -271,9 +271,10 @@ def _small_schema(
         if left and named in (None, name):
             calls.append(_object(argument={"enum": left}, tool={"const": label}))
     answers: list[dict[str, Any]] = []
-    groups = line_groups(results[-1]) if results else []
-    if groups:
-        said = sentences(is_chinese(question), len(groups), sum(map(len, groups)))
+    lines = lines_of(results[-1]) if results else []
+    if lines:
+        groups = line_groups(lines)
+        said = sentences(is_chinese(question), len(groups), len(lines))
         picks = {"type": "array", "prefixItems": [{"enum": group} for group in groups], "minItems": len(groups)}
         answers.append(_object(text={"enum": list(said)}, lines=picks))
     else:
