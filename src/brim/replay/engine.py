@@ -1,4 +1,4 @@
-"""Many conversations through `play`: in this process, in several, or on a ray cluster, always with the same outcomes.
+"""Many conversations through one function: in this process, in several, or on a ray cluster, always with the same outcomes.
 
 Conversations are read one after the other and handed out a few at a time, so memory does not grow with the corpus.
 Outcomes come back in the order of the conversations, whoever was done first. A worker that dies takes nothing with it
@@ -10,25 +10,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from brim.errors import BrimError, UsageError
-from brim.replay.play import Outcome, Plays, play
+from brim.replay.play import Plays
 from brim.replay.transcript import Transcript
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
-Play: TypeAlias = Callable[[Transcript, Plays], Outcome]
+T = TypeVar("T")
 AHEAD = 2
 """Conversations handed out for each worker: one at work, one waiting."""
 TRIES = 3
 
 
 def play_all(
-    transcripts: Iterable[Transcript], plays: Plays, *, jobs: int = 1, engine: str = "local", work: Play = play
-) -> Iterator[Outcome]:
-    """The outcome of each conversation, in order. `work` is what a worker runs (tests hand in one that dies).
+    transcripts: Iterable[Transcript],
+    plays: Plays,
+    *,
+    work: Callable[[Transcript, Plays], T],
+    jobs: int = 1,
+    engine: str = "local",
+) -> Iterator[T]:
+    """The outcome of each conversation, in order. `work` is what a worker runs: a function of a module.
 
     Raises UsageError for an engine that does not exist or is not installed, BrimError where a conversation cannot be
     played.
@@ -42,11 +47,13 @@ def play_all(
     return _in_processes(transcripts, plays, jobs, work)
 
 
-def _in_processes(transcripts: Iterable[Transcript], plays: Plays, jobs: int, work: Play) -> Iterator[Outcome]:
+def _in_processes(
+    transcripts: Iterable[Transcript], plays: Plays, jobs: int, work: Callable[[Transcript, Plays], T]
+) -> Iterator[T]:
     from concurrent.futures.process import BrokenProcessPool
 
     source = iter(transcripts)
-    held: deque[tuple[Transcript, Future[Outcome]]] = deque()
+    held: deque[tuple[Transcript, Future[T]]] = deque()
     pool = _pool(jobs)
     try:
         while True:
@@ -75,7 +82,7 @@ def _in_processes(transcripts: Iterable[Transcript], plays: Plays, jobs: int, wo
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _alone(transcript: Transcript, plays: Plays, work: Play) -> Outcome:
+def _alone(transcript: Transcript, plays: Plays, work: Callable[[Transcript, Plays], T]) -> T:
     from concurrent.futures.process import BrokenProcessPool
 
     for _ in range(TRIES):
@@ -97,16 +104,18 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
-def _broken() -> Future[Outcome]:
+def _broken() -> Future[Any]:
     from concurrent.futures import Future
     from concurrent.futures.process import BrokenProcessPool
 
-    future: Future[Outcome] = Future()
+    future: Future[Any] = Future()
     future.set_exception(BrokenProcessPool("its pool was broken before it began"))
     return future
 
 
-def _on_ray(transcripts: Iterable[Transcript], plays: Plays, jobs: int, work: Play) -> Iterator[Outcome]:
+def _on_ray(
+    transcripts: Iterable[Transcript], plays: Plays, jobs: int, work: Callable[[Transcript, Plays], T]
+) -> Iterator[T]:
     ray = _ray()
     started = not ray.is_initialized()
     if started:

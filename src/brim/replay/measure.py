@@ -19,7 +19,7 @@ looks at the texts a view did not have before.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -106,11 +106,15 @@ class Recording:
         """The pieces of long lines in which `word` stood before message `index`."""
         return [place for place, since in self._excerpt_since.get(word, {}).items() if since < index]
 
+    def holders(self, words: Iterable[str], index: int) -> set[int]:
+        """The messages before `index` in which each of these words stood last."""
+        return {last[bisect_left(last, index) - 1] for last in (self._last[word] for word in words)}
+
     def refetch(self, missing: Sequence[str], index: int) -> int:
         """Tokens that fetching again what is missing at message `index` writes."""
         if not missing:
             return 0
-        holders = {last[bisect_left(last, index) - 1] for last in (self._last[word] for word in missing)}
+        holders = self.holders(missing, index)
         low, high = REFETCH
         return min(high, max(low, sum(self.sizes[holder] for holder in holders)))
 

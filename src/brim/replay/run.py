@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from brim.errors import UsageError
-from brim.replay.engine import Play, play_all
+from brim.replay.engine import play_all
 from brim.replay.figures import Figures
 from brim.replay.play import Outcome, Plays, play
 from brim.replay.sources import Found
@@ -40,7 +40,7 @@ def replay(
     engine: str = "local",
     journal: Path | None = None,
     step: Callable[[Step], None] | None = None,
-    work: Play = play,
+    work: Callable[[Transcript, Plays], Outcome] = play,
 ) -> Figures:
     """The figures of all conversations found. `step` is called after each; `journal` makes the run resumable."""
     figures = Figures(plays)
