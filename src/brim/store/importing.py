@@ -19,11 +19,12 @@ from brim.conversation import Message, assistant, system, user
 from brim.conversation.clean import clean_value
 from brim.errors import BrimError, UsageError
 from brim.store import claude_code
+from brim.store import messages as rows_of_messages
 from brim.store import sessions as rows_of_sessions
 from brim.store.bodies import encode, pack
 from brim.store.exporting import FORMAT, VERSION
+from brim.store.messages import Facts
 from brim.store.requests import restore_request
-from brim.store.store import Facts
 from brim.store.values import Session
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _write(store: Store, found: Found, project: str, called: str) -> Session:
         gate = store.gate(work, made.id)
         messages = [message for message, _ in found.messages]
         if messages:
-            store.insert(work, gate, 0, pack(messages), messages, [facts for _, facts in found.messages])
+            rows_of_messages.insert(work, gate, 0, pack(messages), messages, [facts for _, facts in found.messages])
         for request in found.requests:
             restore_request(work, made.n, request)
     for original in found.originals:

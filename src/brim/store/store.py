@@ -11,94 +11,31 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
-
-import msgspec
-from sqlalchemy import BigInteger, Text, bindparam, delete, func, select, update
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from brim.conversation import Message, assistant
-from brim.errors import SessionNotFound, StoreError, StoreUnusable
+from brim.errors import StoreError, StoreUnusable
+from brim.store import messages as rows_of_messages
 from brim.store import sessions as rows_of_sessions
 from brim.store.blobs import CAP
 from brim.store.blobtable import StoredBlobs
-from brim.store.bodies import Body, encode, pack, plain
+from brim.store.bodies import encode, pack
 from brim.store.database import Damaged, Database
-from brim.store.history import History, no_collection
-from brim.store.leases import LEASE_S, Holder, alive, this_holder
+from brim.store.gate import RELEASE, RELEASE_ALL, Gate, enter
+from brim.store.history import History
+from brim.store.leases import Holder, this_holder
+from brim.store.messages import Facts
 from brim.store.reply import Reply
 from brim.store.requests import Axis, Record, RequestFacts, Requests, Sum
-from brim.store.schema import drafts, leases, messages, row_into, sessions
-from brim.store.sessions import next_seq
-from brim.store.values import Session, SessionChanges, SessionHeld, short_id
+from brim.store.values import Session, SessionChanges, SessionHeld
 
 if TYPE_CHECKING:
-    from brim.store.database import Row, Work
+    from brim.store.database import Work
     from brim.store.importing import Imported, Source
     from brim.store.retention import Collected
     from brim.store.searching import Hit
 
 T = TypeVar("T")
-
-_ID = bindparam("id", type_=Text)
-_N = bindparam("session", type_=BigInteger)
-
-_draft_count = select(func.count()).select_from(drafts).where(drafts.c.session == sessions.c.n).scalar_subquery()
-_GATE = (
-    select(
-        sessions.c.n, sessions.c.title, next_seq.scalar_subquery(), _draft_count,
-        leases.c.holder, leases.c.place, leases.c.host, leases.c.pid, leases.c.started, leases.c.since,
-        leases.c.expires,
-    )
-    .select_from(sessions.outerjoin(leases, leases.c.session == sessions.c.n))
-    .where(sessions.c.id == _ID)
-)  # fmt: skip
-# Postgres: writers of a session queue up here, before the gate looks. (Locking in the same statement would let it see
-# the lease and the messages as they were before it had to wait.) SQLite has one writer at a time anyway.
-_LOCK = select(sessions.c.n).where(sessions.c.id == _ID).with_for_update()
-_INSERT_MESSAGE = row_into(messages)
-_SET_TITLE = update(sessions).where(sessions.c.n == _N).values(title=bindparam("name"))
-_READ_DRAFT = select(drafts.c.chunk).where(drafts.c.session == _N).order_by(drafts.c.n)
-_INSERT_DRAFT = row_into(drafts)
-_DELETE_DRAFT = delete(drafts).where(drafts.c.session == _N)
-_DELETE_LEASE = delete(leases).where(leases.c.session == _N)
-_DELETE_OWN_LEASES = delete(leases).where(leases.c.holder == bindparam("holder"))
-_RELEASE = delete(leases).where(
-    leases.c.holder == bindparam("holder"),
-    leases.c.session == select(sessions.c.n).where(sessions.c.id == _ID).scalar_subquery(),
-)
-_INSERT_LEASE = row_into(leases)
-_RENEW = update(leases).where(leases.c.session == _N).values(expires=bindparam("until"))
-_TOUCH = (
-    update(sessions)
-    .where(sessions.c.n == _N)
-    .values(touched=select(func.coalesce(func.max(sessions.c.touched), 0) + 1).scalar_subquery())
-)
-
-_LOAD = (
-    select(
-        messages.c.seq, messages.c.role, messages.c.api, messages.c.piece, messages.c.body,
-        messages.c.created, messages.c.incomplete, messages.c.meta,
-    )
-    .where(messages.c.session == _N, messages.c.seq >= bindparam("start"))
-    .order_by(messages.c.seq)
-)  # fmt: skip
-
-
-class Facts(NamedTuple):
-    """What is known of a message beside itself; `meta` is JSON."""
-
-    created: float
-    incomplete: bool = False
-    meta: str | None = None
-
-
-class Gate(NamedTuple):
-    """What a write transaction knows of its session once it may write."""
-
-    n: int
-    title: str | None
-    next: int
-    drafts: int
 
 
 class Store:
@@ -140,7 +77,7 @@ class Store:
         try:
             if not self.read_only:
                 with self.database.write() as work:
-                    work.run(_DELETE_OWN_LEASES, {"holder": self._holder.token})
+                    work.run(RELEASE_ALL, {"holder": self._holder.token})
         except StoreError:
             pass  # leases of a process that is gone count for nothing
         finally:
@@ -230,13 +167,7 @@ class Store:
         Takes the session's lease where this store does not hold it. Raises SessionBusy where another does, or where
         another has written since this store last saw the session; SessionNotFound; StoreUnusable.
         """
-        rows = pack(new)
-        with self.writing() as work:
-            gate = self.gate(work, session)
-            start = self._settle_draft(work, gate) if gate.drafts else gate.next
-            self.insert(work, gate, start, rows, new, [self._facts(incomplete, meta)])
-        self._known[session] = start + len(rows)
-        return range(start, start + len(rows))
+        return self._append(session, new, incomplete, meta, settle=True)
 
     def load(self, session: str, start: int = 0) -> History:
         """The messages of a session from seq `start` on, a half answer still being written last.
@@ -244,7 +175,7 @@ class Store:
         Bodies decode when first looked at (`Stored.message`), or all at once (`History.messages`). Raises
         SessionNotFound.
         """
-        rows, draft, skip = self.read(lambda work: _load(work, session, start))
+        rows, draft, skip = self.read(lambda work: rows_of_messages.load(work, session, start))
         following = rows[-1][0] + 1 if rows else start
         self._known.setdefault(session, following)
         if draft:
@@ -254,9 +185,8 @@ class Store:
     def begin_reply(self, session: str) -> Reply:
         """Start keeping an answer while it streams in; see `Reply`."""
         with self.writing() as work:
-            gate = self.gate(work, session)
-            if gate.drafts:
-                self._known[session] = self._settle_draft(work, gate)
+            count = rows_of_messages.settle_draft(work, self.gate(work, session), self._clock())
+        self._known[session] = count
         return Reply(self, session)
 
     # Requests
@@ -352,7 +282,7 @@ class Store:
     def release(self, session: str) -> None:
         """Let others write the session."""
         with self.writing() as work:
-            work.run(_RELEASE, {"holder": self._holder.token, "id": session})
+            work.run(RELEASE, {"holder": self._holder.token, "id": session})
 
     @contextlib.contextmanager
     def lease(self, session: str, *, wait: float = 0.0) -> Iterator[int]:
@@ -403,123 +333,35 @@ class Store:
 
     def gate(self, work: Work, session: str) -> Gate:
         """Make sure, for this transaction, that this store may write it. Raises SessionBusy, SessionNotFound."""
-        if not self.database.sqlite:
-            work.run(_LOCK, {"id": plain(session)})
-        row = work.one(_GATE, {"id": plain(session)})
-        if row is None:
-            raise SessionNotFound(f"no session {session!r}")
-        n, title, following, count, holder, place, host, pid, started, since, expires = row
-        now = self._clock()
-        if holder == self._holder.token:
-            if expires - now < LEASE_S / 2:
-                work.run(_RENEW, {"session": n, "until": now + LEASE_S})
-            return Gate(n, title, following, count)
-        if holder is not None:
-            lives = alive(place, pid, started)
-            if lives or (lives is None and expires > now):
-                when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
-                raise SessionHeld(
-                    f"session {short_id(session)} is being written by process {pid} on {host}, since {when}",
-                    session=session, host=host, pid=pid, since=since,
-                )  # fmt: skip
-            work.run(_DELETE_LEASE, {"session": n})
         known = self._known.get(session)
-        if known is not None and known != following:
-            raise SessionHeld(
-                f"session {short_id(session)} went on elsewhere: it has {following} messages, not {known}",
-                session=session,
-            )
-        work.run(
-            _INSERT_LEASE,
-            {
-                "session": n, "holder": self._holder.token, "place": self._holder.place, "host": self._holder.host,
-                "pid": self._holder.pid, "started": self._holder.started, "since": now, "expires": now + LEASE_S,
-            },
-        )  # fmt: skip
-        work.run(_TOUCH, {"session": n})
-        return Gate(n, title, following, count)
-
-    def insert(
-        self,
-        work: Work,
-        gate: Gate,
-        start: int,
-        rows: Sequence[Body],
-        new: Sequence[Message],
-        facts: Sequence[Facts],
-    ) -> None:
-        """Insert message rows from seq `start` on; `facts` has one entry for each message, or one for all."""
-        each = facts if len(facts) == len(rows) else [facts[0]] * len(rows)
-        work.run_many(
-            _INSERT_MESSAGE,
-            [
-                {
-                    "session": gate.n, "seq": seq, "role": row.role, "api": row.api, "piece": row.piece,
-                    "body": row.body, "hash": row.hash, "created": fact.created, "incomplete": int(fact.incomplete),
-                    "meta": fact.meta,
-                }
-                for seq, (row, fact) in enumerate(zip(rows, each, strict=True), start)
-            ],
-        )  # fmt: skip
-        if gate.title is None and (title := _title_of(new)):
-            work.run(_SET_TITLE, {"session": gate.n, "name": title})
-
-    def _facts(self, incomplete: bool, meta: Mapping[str, Any] | None) -> Facts:
-        return Facts(self._clock(), incomplete, encode(meta) if meta else None)
-
-    def _settle_draft(self, work: Work, gate: Gate) -> int:
-        """Make a half answer that was left behind an incomplete message; returns the seq after it."""
-        text = _draft_text(work, gate.n)
-        work.run(_DELETE_DRAFT, {"session": gate.n})
-        if not text:
-            return gate.next
-        message = assistant(text)
-        self.insert(work, gate, gate.next, pack([message]), [message], [self._facts(True, None)])
-        return gate.next + 1
+        return enter(work, session, self._holder, known, self._clock(), lock=not self.database.sqlite)
 
     def write_draft(self, session: str, n: int, chunk: str) -> None:
         with self.writing() as work:
-            gate = self.gate(work, session)
-            work.run(_INSERT_DRAFT, {"session": gate.n, "n": n, "chunk": encode(chunk)})
+            rows_of_messages.write_draft(work, self.gate(work, session), n, chunk)
 
     def drop_draft(self, session: str) -> None:
         with self.writing() as work:
-            gate = self.gate(work, session)
-            work.run(_DELETE_DRAFT, {"session": gate.n})
+            rows_of_messages.drop_draft(work, self.gate(work, session))
 
     def replace_draft(
         self, session: str, new: Sequence[Message], incomplete: bool, meta: Mapping[str, Any] | None
     ) -> range:
+        return self._append(session, new, incomplete, meta, settle=False)
+
+    def _append(
+        self, session: str, new: Sequence[Message], incomplete: bool, meta: Mapping[str, Any] | None, *, settle: bool
+    ) -> range:
         rows = pack(new)
+        now = self._clock()
+        facts = [Facts(now, incomplete, encode(meta) if meta else None)]
         with self.writing() as work:
             gate = self.gate(work, session)
-            if gate.drafts:
-                work.run(_DELETE_DRAFT, {"session": gate.n})
-            self.insert(work, gate, gate.next, rows, new, [self._facts(incomplete, meta)])
-        self._known[session] = gate.next + len(rows)
-        return range(gate.next, gate.next + len(rows))
-
-
-def _load(work: Work, session: str, start: int) -> tuple[list[Row], str, int]:
-    """Rows from `start` on, the half answer, and how many rows before `start` the first of them needs."""
-    n = rows_of_sessions.number(work, session)
-    with no_collection():
-        rows = work.all(_LOAD, {"session": n, "start": start})
-        skip = rows[0][3] if rows and rows[0][4] is None else 0
-        if skip:
-            rows = work.all(_LOAD, {"session": n, "start": start - skip})
-    return rows, _draft_text(work, n), skip
-
-
-def _draft_text(work: Work, n: int) -> str:
-    return "".join(msgspec.json.decode(row[0], type=str) for row in work.all(_READ_DRAFT, {"session": n}))
-
-
-def _title_of(new: Sequence[Message]) -> str | None:
-    """The first line of the first user message, up to 80 characters."""
-    for message in new:
-        if message.role == "user":
-            for line in message.text.splitlines():
-                if words := " ".join((plain(line) or "").split()):
-                    return words if len(words) <= 80 else words[:79] + "…"
-    return None
+            start = gate.next
+            if settle:
+                start = rows_of_messages.settle_draft(work, gate, now)
+            else:
+                rows_of_messages.drop_draft(work, gate)
+            seqs = rows_of_messages.insert(work, gate, start, rows, new, facts)
+        self._known[session] = seqs.stop
+        return seqs
