@@ -108,6 +108,7 @@ def check_request(request: dict[str, Any], prepared: Any, api: str, mode: str, w
     if users and users[-1].text.strip():
         assert any(users[-1].text in text for text in texts)
     _check_thinking(history, view)
+    _check_failures(history, view)
     for fate in prepared.plan.get("fates", ()):  # law 8
         original = recall_from(fate["handle"], _repaired(request, api, prepared))
         assert original is not None
@@ -120,6 +121,14 @@ def _check_thinking(history: list[Message], view: list[Message]) -> None:
         if any(type(part).__name__ == "Thinking" for part in message.parts):
             thoughts = [part for part in message.parts if type(part).__name__ == "Thinking"]
             assert any([p for p in parts if type(p).__name__ == "Thinking"] == thoughts for parts in originals)
+
+
+def _check_failures(history: list[Message], view: list[Message]) -> None:
+    """Law 3: a failed result whose step is in the view still says what failed."""
+    failed = {m.result.call_id for m in history if m.role == "tool" and "ValueError: bad thing" in m.text[-80:]}
+    shown = [m for m in view if m.role == "tool" and m.result.call_id in failed]
+    once = [id for id in failed if sum(m.role == "tool" and m.result.call_id == id for m in history) == 1]
+    assert all("ValueError: bad thing" in message.text for message in shown if message.result.call_id in once)
 
 
 def _repaired(request: dict[str, Any], api: str, prepared: Any) -> list[Message]:

@@ -98,7 +98,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dialect: str | None = None
     """What the receiving API insists on: openai, openai-strict, anthropic, mistral, gemini, openai-responses."""
     can_recall: bool | None = None
-    """Something can fetch an original again (a recall tool, the caller's own). None: judged by the request's tools."""
+    """Something can fetch an original again: a recall tool, or the tools whose results these are. None: yes, where the
+    request offers tools or says nothing of them. Where it is False, auto cuts far less (docs/economics.md)."""
 
     # The fast estimate of rows C2 and C7
     estimate: Literal["classes", "chars"] = "classes"
@@ -132,7 +133,8 @@ def load_settings(values: Settings | Mapping[str, Any] | None) -> Settings:
 
 
 _SHARES = (
-    "full_trigger_ratio", "compact_trigger_ratio", "auto_trigger_ratio", "compact_target", "rescue_target", "recent_share", "pin_share",
+    "full_trigger_ratio", "compact_trigger_ratio", "auto_trigger_ratio", "compact_target", "rescue_target",
+    "recent_share", "pin_share",
     "result_share", "context_share", "head_share", "summary_share",
 )  # fmt: skip
 

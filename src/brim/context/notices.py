@@ -31,14 +31,16 @@ def stub(tool: str, text: str, handle: str, *, recall: bool, because: str = "") 
 
 
 def mark(gap: str, handle: str, *, recall: bool, first: bool, style: str = "cut") -> str:
-    """The mark in place of a run cut out of a text. The first one of a text says how to get all of it; in a digest, which
-    has many, only where the model can use that."""
+    """The mark in place of a run cut out of a text. The first one of a text says how to get all of it, in a digest only
+    where the model can use that; the others of a digest give the number of lines alone: `[…12]`."""
     if style == "cut":
         where = f"; all of it: {fetch(handle, recall)}" if first else ""
         return f"[… {size_of(gap)} left out{where} …]"
-    lines = count_lines(gap)
-    size = f"{lines:,} lines" if lines > 1 else ("1 line" if "\n" in gap else f"{len(gap):,} characters")
-    above = " as above" if style == "repeat" else ""
+    lines = gap.count("\n") or 1
+    if style == "digest" and not (first and recall):
+        return f"[…{lines}]"  # a digest has many marks; spelled out they would cost half of what it saves
+    size = f"{lines:,} line{'' if lines == 1 else 's'}" if "\n" in gap else f"{len(gap):,} characters"
+    above = " as above" if style == "repeat" else " left out"
     where = f", {fetch(handle, recall)}" if first and recall else ""
     return f"[… {size}{above}{where}]"
 

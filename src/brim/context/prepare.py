@@ -141,6 +141,7 @@ class Frame(msgspec.Struct):
     price_read: float
     prices_known: bool
     recall: bool
+    can_refetch: bool
     added_tools: list[Mapping[str, Any]] | None
     line: str
 
@@ -230,7 +231,7 @@ def weigher_of(frame: Frame) -> Weigher | None:
     return Weigher(
         frame.price_write,
         frame.price_read,
-        can_recall=frame.recall,
+        can_recall=frame.can_refetch,
         bound=frame.request.api == "anthropic.messages" and binds_thinking(frame.request.model),
     )
 
@@ -293,9 +294,26 @@ def frame_of(
     budget = budget_for(size, reserved, margin, named, counter.priming, settings.history_budget)
     write, read, known = _prices(model, settings)
     recall = recall_tool or settings.can_recall is True or (settings.can_recall is None and _has_recall(tools))
+    can_refetch = (
+        settings.can_recall if settings.can_recall is not None else recall or bool(tools) or "tools" not in request.body
+    )
     line = _line(mode, model or "", size, reserved, dialect, request.api, settings, recall)
     return Frame(
-        request, settings, mode, counter, dialect, size, assumed, budget, write, read, known, recall, added, line
+        request,
+        settings,
+        mode,
+        counter,
+        dialect,
+        size,
+        assumed,
+        budget,
+        write,
+        read,
+        known,
+        recall,
+        can_refetch,
+        added,
+        line,
     )
 
 

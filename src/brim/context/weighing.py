@@ -111,7 +111,9 @@ class Weigher:
         candidates = [each for each in candidates if each.index > self._thought]
         if not candidates:
             return None
-        choice = choose(candidates, write=self.write, read=self.read, requests=expected_requests(request), cold=cold)
+        choice = choose(
+            candidates, write=self.write, read=self.read, requests=expected_requests(request, self.write), cold=cold
+        )
         if choice is None:
             return None
         fates = [
@@ -124,8 +126,8 @@ class Weigher:
     # ---- one result --------------------------------------------------------------------------------------------
 
     def _hold(self, draft: Draft, index: int, tokens: int) -> None:
-        if draft.protected(index) or is_failed(draft.history.messages[index]):
-            return
+        if draft.protected(index) or draft.history.messages[index].result.is_error:
+            return  # what a provider's format flags as an error stays whole; any other failure keeps its error text
         request = self._request + 1
         self._unjudged = min(self._unjudged, request)
         self._ledger.add(Held(index, self._kinds[index], draft.history.tokens[index], tokens, request, request))
@@ -144,7 +146,7 @@ class Weigher:
         """The digest of a result and its barest form, as fates with their tokens."""
         text = draft.history.messages[index].text
         spans = draft.single[index].spans if index in draft.single else None
-        least = barest(text, self._kinds[index], failed=False, spans=spans)
+        least = barest(text, self._kinds[index], failed=is_failed(draft.history.messages[index]), spans=spans)
         kept = digest(text, self._seen, spans=spans, stays=least)
         return self._fate(draft, index, tuple(kept), "digest"), self._fate(draft, index, tuple(least), "digest")
 
@@ -173,7 +175,7 @@ class Weigher:
 
     def _repeat(self, draft: Draft, index: int, text: str) -> Fate | None:
         """What an arriving result repeats word for word from a text that stands above need not be sent again."""
-        if draft.protected(index) or is_failed(draft.history.messages[index]):
+        if draft.protected(index) or draft.history.messages[index].result.is_error:
             return None
         recent = self._request + 1 - REPEAT_REACH
         found = [each for each in repeats(text, self._seen) if self._shown.get(each.source, 0) >= recent]
