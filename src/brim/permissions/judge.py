@@ -46,6 +46,8 @@ _WRITERS = names(
     " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget"
 )
 """Commands whose arguments may be files they write."""
+_COUNT = r'-?\w*"?\$(\(\(.*\)\)|[?#$]|\{#\w+\})"?'
+"""What becomes a number, which is no file."""
 
 
 class Rules:
@@ -452,7 +454,7 @@ class BashJudge:
                 words = [word for word in words if word.text is not None]
         for word in words[1:]:
             if word.text is None:
-                if word.head != "/dev/fd/" and (not word.harmless or word.head):
+                if word.head != "/dev/fd/" and not (word.harmless and re.fullmatch(_COUNT, word.raw)):
                     self.doubt(text, f"which file {word.raw} is, is not known, and some may not be read or written")
                     return
                 continue

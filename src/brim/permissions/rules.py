@@ -249,7 +249,11 @@ def _aligned(pattern: Sequence[PatternWord], words: Sequence[Word], *, after_opt
 
 
 def _same_path(want: PatternWord, text: str) -> bool:
-    return want.literal is not None and "/" in want.literal and os.path.normpath(want.literal) == os.path.normpath(text)
+    return want.literal is not None and "/" in want.literal and _plain_path(want.literal) == _plain_path(text)
+
+
+def _plain_path(path: str) -> str:
+    return os.path.normpath(re.sub("/+", "/", path))
 
 
 def _has_option(wanted: str, words: Sequence[Word]) -> Match:

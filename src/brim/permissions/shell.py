@@ -400,6 +400,8 @@ class _Reader:
         if self.wild or name.isdigit() or name in "@*!" or name in self.busy:
             return Segment(None, quoted)
         values = self.assigned.get(name)
+        if values is None and name == "HOME":
+            return Segment(os.path.expanduser("~"), quoted, computed=True)
         if values is None:
             return Segment(None, quoted, harmless=_NOT_OF_THE_USER.fullmatch(name) is None)
         self.busy.add(name)

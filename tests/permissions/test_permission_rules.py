@@ -1,0 +1,284 @@
+"""Rules: how they are written, what they cover, and which of several decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.errors import UsageError
+from brim.permissions import MODES, check, format_rule, parse_rule, parse_rules
+from brim.permissions.rules import allows, forbids, quote_word, split_pattern
+from brim.permissions.words import known
+
+
+def decide(
+    command: str, *, allow: list[str] | None = None, deny: list[str] | None = None, ask: list[str] | None = None
+) -> str:
+    return check(
+        "bash", {"command": command}, allow or [], deny or [], ask or [], workspace=Path("/srv/nowhere")
+    ).decision
+
+
+def test_the_rule_shown_is_the_rule_stored() -> None:
+    """A rule's text comes back as it was written, whatever form it has."""
+    for text in ("bash(git push *)", "Bash(npm run test:*)", "git *", "read", "write(./src/**)", "mcp_github"):
+        assert parse_rule(text, "allow").text == text
+    assert parse_rule("Bash(git *)", "allow").tool == "bash"
+    assert parse_rule("git *", "deny").tool == "bash" and parse_rule("git *", "deny").pattern == "git *"
+    assert parse_rule("read", "allow").pattern is None
+    assert format_rule("bash", "git *") == "bash(git *)" and format_rule("read", None) == "read"
+    with pytest.raises(UsageError):
+        parse_rule("  ", "deny")
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "expected"),
+    [
+        ("foo *", "foo", "allow"),
+        ("foo *", "foo a b", "allow"),
+        ("foo *", "food", "ask"),
+        ("foo", "foo", "allow"),
+        ("foo", "foo a", "ask"),
+        ("foo bar *", "foo bar x", "allow"),
+        ("foo bar *", "foo baz bar", "ask"),
+        ("foo bar:*", "foo bar x", "allow"),
+        ("foo run test*", "foo run test:unit", "allow"),
+        ("foo run test*", "foo run test:unit x", "ask"),
+        ("foo * main", "foo checkout main", "allow"),
+        ("foo * main", "foo a b main", "ask"),
+        ("foo 'a b'", "foo 'a b'", "allow"),
+        ("foo 'a b'", "foo a b", "ask"),
+        ("foo src/*", "foo src/x", "allow"),
+        ("foo src/*", "foo src/../../etc/passwd", "ask"),
+        ("foo *", "/usr/bin/foo x", "allow"),
+        ("foo *", "./foo x", "ask"),
+        ("foo *", "/tmp/foo x", "ask"),
+        ("./foo *", "./foo x", "allow"),
+        ("foo '*'", "foo x", "ask"),
+        ("foo '*'", "foo '*'", "allow"),
+    ],
+)
+def test_an_allow_rule_covers_what_it_says_and_no_more(rule: str, command: str, expected: str) -> None:
+    """Word by word: a star at the end is any words, one in the middle is one word, one in a word stays in it."""
+    assert decide(command, allow=[f"bash({rule})"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("git push *", "git -C x push"),
+        ("git push *", "git --no-pager -c color.ui=never push origin"),
+        ("git push *", "/usr/bin/git push"),
+        ("git push *", "GIT push"),
+        ("git push", "git push origin main"),
+        ("git push --force *", "git push origin main --force"),
+        ("git push --force *", "git push -f"),
+        ("git push --force *", "git push --for origin"),
+        ("rm -rf *", "rm -fr x"),
+        ("rm -rf *", "rm -r -f x"),
+        ("rm -rf *", "rm --recursive --force x"),
+        ("rm -rf *", "rm x -Rf"),
+        ("rm -rf /", "rm -rf --no-preserve-root //"),
+        ("kubectl delete *", "kubectl -n prod delete pod x"),
+        ("docker * prune", "docker system prune"),
+        ("npm publish *", "npm --tag next publish"),
+    ],
+)
+def test_a_deny_rule_covers_every_spelling(rule: str, command: str) -> None:
+    """Options may stand anywhere and in any form, global options before the subcommand, any path before the name."""
+    assert decide(command, allow=["bash(git *)", "bash(rm *)", "bash(kubectl *)"], deny=[rule]) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [("rm -rf *", "rm x"), ("rm -rf *", "rm -i x"), ("git push *", "git stash push"), ("git push *", "git log push"),
+     ("git push --force *", "git push origin"), ("rm *", "rmx y")],
+)  # fmt: skip
+def test_a_deny_rule_does_not_cover_its_neighbours(rule: str, command: str) -> None:
+    """A word elsewhere, or an option that is not there, denies nothing."""
+    assert decide(command, allow=["bash(rm *)", "bash(git *)", "bash(rmx *)"], deny=[rule]) == "allow"
+
+
+def test_deny_wins_then_ask_then_allow() -> None:
+    """Neither order nor exactness matters between the decisions."""
+    assert decide("foo x", allow=["foo x"], deny=["foo *"], ask=["foo *"]) == "deny"
+    assert decide("foo x", allow=["foo x"], ask=["foo *"]) == "ask"
+    assert decide("foo x", allow=["foo *"]) == "allow"
+    assert decide("foo x") == "ask"
+
+
+def test_modes_decide_where_no_rule_does(tmp_path: Path) -> None:
+    """ask, accept-edits, read-only and allow-all: each as documented, deny before all of them."""
+
+    def by(mode: str, tool: str, **arguments: str) -> str:
+        return check(tool, arguments, deny=["bash(rm *)", "write(secret/**)"], workspace=tmp_path, mode=mode).decision
+
+    assert [by(mode, "read", path="a") for mode in MODES] == ["allow"] * 4
+    assert [by(mode, "write", path="a") for mode in MODES] == [
+        "ask",
+        "allow",
+        "deny",
+        "allow",
+    ]
+    assert [by(mode, "write", path="secret/a") for mode in MODES] == ["deny"] * 4
+    assert [by(mode, "write", path="../a") for mode in MODES] == [
+        "ask",
+        "ask",
+        "deny",
+        "allow",
+    ]
+    assert [by(mode, "bash", command="foo") for mode in MODES] == [
+        "ask",
+        "ask",
+        "deny",
+        "allow",
+    ]
+    assert [by(mode, "bash", command="rm x") for mode in MODES] == ["deny"] * 4
+    assert [by(m, "bash", command="ls; rm x") for m in ("ask", "allow-all")] == ["deny", "deny"]
+    assert by("allow-all", "bash", command="python -c 'x'") == "ask", "a hidden rm cannot be ruled out"
+    assert by("accept-edits", "bash", command="echo x > a") == "allow"
+    assert by("ask", "bash", command="echo x > a") == "ask"
+    with pytest.raises(UsageError):
+        by("yolo", "read", path="a")
+
+
+def test_all_is_allowed_where_nothing_is_denied(tmp_path: Path) -> None:
+    """With every command allowed and none denied there is nothing to find out."""
+    assert check("bash", {"command": "eval $X"}, ["bash"], workspace=tmp_path).decision == "allow"
+    assert check("bash", {"command": "eval $X"}, workspace=tmp_path, mode="allow-all").decision == "allow"
+    assert check("bash", {"command": "eval $X"}, ["bash"], ["rm *"], workspace=tmp_path).decision == "ask"
+    assert check("bash", {"command": "ls"}, [], ["bash"], workspace=tmp_path).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push origin main",
+        "npm run build",
+        "cp a b",
+        "rm -rf x y",
+        "python -c 'print(1)'",
+        "sed -i s/a/b/ f",
+        "foo 'a b' \"c*\"",
+        "find . -name '*.pyc' -delete",
+        "echo hi > out.txt",
+        "git log | sh",
+        "for f in *; do mv $f x; done",
+        "eval $X",
+        "PATH=. ls",
+        "cd /tmp && make && ./x",
+        "sudo apt install x",
+        "tar xf a.tar --to-command=cat",
+        "echo 'a' > 'odd*name'",
+    ],
+)
+def test_the_rule_that_is_named_does_allow(command: str, tmp_path: Path) -> None:
+    """Headless means denied, naming what would allow it: with just those rules the command is allowed."""
+    asked = check("bash", {"command": command}, workspace=tmp_path)
+    assert asked.decision == "ask" and asked.needs and asked.rule == asked.needs[0]
+    assert check("bash", {"command": command}, asked.needs, workspace=tmp_path).decision == "allow", asked.needs
+    assert all(f"--allow '{rule}'" in asked.flags() for rule in asked.needs if "'" not in rule)
+
+
+def test_the_rule_that_is_named_is_the_short_one() -> None:
+    """For usual commands the rule is about the command and its subcommand, not about this one call."""
+    assert check("bash", {"command": "git push origin main"}).needs == ("bash(git push *)",)
+    assert check("bash", {"command": "mkfoo a && barize b"}).needs == ("bash(mkfoo *)", "bash(barize *)")
+    assert check("write", {"path": "a.txt"}, workspace="/srv/nowhere").needs == ("write(./a.txt)",)
+
+
+def test_rules_of_paths(tmp_path: Path) -> None:
+    """Patterns are paths: `*` stays in a folder, `**` goes below, a folder covers what is in it."""
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+
+    def write(path: str, *allow: str, deny: list[str] | None = None) -> str:
+        return check("write", {"path": path}, allow, deny or [], workspace=tmp_path).decision
+
+    assert write("src/a", "write(src/**)") == "allow"
+    assert write("src/deep/a", "write(src/**)") == "allow"
+    assert write("src/deep/a", "write(src/*)") == "ask"
+    assert write("src/a", "write(src)") == "allow"
+    assert write("srcs/a", "write(src)") == "ask"
+    assert write("src/../b", "write(src/**)") == "ask"
+    assert write("a.md", "write(*.md)") == "allow"
+    assert write("src/a.md", "write(*.md)") == "ask"
+    assert write("/etc/x", "write(./**)") == "ask"
+    assert write("/etc/x", "write(/etc/**)") == "allow"
+    assert write("a/b/.env", "write(./**)", deny=["write(.env)"]) == "deny"
+    assert write("src/a", "edit(src/**)") == "ask", "who may edit may not write anew"
+    assert check("edit", {"path": "src/a"}, ["write(src/**)"], workspace=tmp_path).decision == "allow"
+    assert check("edit", {"path": "src/a"}, [], ["write(src/**)"], workspace=tmp_path).decision == "deny"
+
+
+def test_what_makes_programs_run_is_no_usual_edit(tmp_path: Path) -> None:
+    """Hooks and settings of git and brim are asked about even where edits are accepted; a rule has to name them."""
+    for path in (".git/hooks/pre-commit", ".git/config", ".brim/config.toml", "sub/.git/config"):
+        assert check("write", {"path": path}, workspace=tmp_path, mode="accept-edits").decision == "ask"
+        assert check("write", {"path": path}, ["write(./**)"], workspace=tmp_path).decision == "ask"
+        assert (
+            check("bash", {"command": f"echo x > {path}"}, ["echo *", "write(./**)"], workspace=tmp_path).decision
+            == "ask"
+        )
+    assert check("write", {"path": ".git/config"}, ["write(.git/**)"], workspace=tmp_path).decision == "allow"
+
+
+def test_denied_files_are_denied_to_commands(tmp_path: Path) -> None:
+    """A deny rule about a file holds for the arguments and redirections of commands as well."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "key").write_text("k")
+    (tmp_path / "link").symlink_to("secrets/key")
+    (tmp_path / "src").mkdir()
+
+    def run(command: str) -> str:
+        return check(
+            "bash", {"command": command}, ["cat *", "grep *", "head *"], ["read(secrets/**)"], workspace=tmp_path
+        ).decision
+
+    for command in ("cat secrets/key", "cat link", "cat sec*/*", "cat ./x/../secrets/key", "head < secrets/key",
+                    "cd secrets && cat key", "F=secrets/key; cat $F", "grep -r k secrets", "cat secrets/k\\ey"):  # fmt: skip
+        assert run(command) == "deny", command
+    for command in ("cat $(echo secrets/key)", "grep -r k .", "cat $X/key", "find . | xargs cat"):
+        assert run(command) == "ask", command
+    for command in ("cat a", "echo secrets/key", "grep -r k src"):
+        assert run(command) == "allow", command
+    assert check("read", {"path": "link"}, [], ["read(secrets/**)"], workspace=tmp_path).decision == "deny"
+    assert (
+        check("grep", {"pattern": "k", "path": "secrets"}, [], ["read(secrets/**)"], workspace=tmp_path).decision
+        == "deny"
+    )
+
+
+def test_unknown_tools_are_asked_about() -> None:
+    """A tool of an MCP server needs a rule, by its name or a part of it."""
+    assert check("github__create_issue", {"title": "x"}).decision == "ask"
+    assert check("github__create_issue", {"title": "x"}, ["github__create_issue"]).decision == "allow"
+    assert check("github__create_issue", {"title": "x"}, ["github__*"]).decision == "allow"
+    assert check("github__create_issue", {"title": "x"}, ["github__*"], ["github__create_*"]).decision == "deny"
+    assert check("recall", {"handle": "x"}).decision == "allow"
+
+
+def test_a_bare_word_may_name_a_tool_and_a_command() -> None:
+    """To deny `grep` denies the tool and the command; to allow it allows the tool."""
+    assert [rule.tool for rule in parse_rules(["grep"], "deny")] == ["grep", "bash"]
+    assert [rule.tool for rule in parse_rules(["grep"], "allow")] == ["grep"]
+
+
+@given(st.text(min_size=1, max_size=30).filter(lambda text: "\0" not in text))
+def test_a_quoted_word_matches_just_itself(text: str) -> None:
+    """quote_word makes a pattern of one word that this word matches, and no other text does."""
+    pattern = split_pattern(quote_word(text))
+    assert len(pattern) == 1 and pattern[0].literal == text
+    rule = parse_rule(f"bash(foo {quote_word(text)})", "allow")
+    assert allows(rule, [known("foo"), known(text)])
+    assert not allows(rule, [known("foo"), known(text + "x")])
+
+
+@given(st.lists(st.sampled_from(["-r", "-f", "x", "-rf", "--force", "--recursive", "-v", "y"]), max_size=6))
+def test_denying_never_depends_on_order(words: list[str]) -> None:
+    """Any order of the same words of `rm` is denied or not denied alike, where the rule names only options."""
+    rule = parse_rule("rm -rf *", "deny")
+    verdicts = {forbids(rule, [known("rm"), *map(known, order)]) for order in (words, words[::-1], sorted(words))}
+    assert len(verdicts) == 1
