@@ -80,6 +80,7 @@ def report(
                 str(group.sessions),
                 str(group.turns),
                 _share(facts["answered"]),
+                str(facts["errors"]),
                 _share(facts["refetched"]),
                 _number(facts["input_per_turn"]),
                 _share(facts["cached"]),
@@ -89,7 +90,7 @@ def report(
                 _seconds(facts["ttft"]),
             )
         )
-    head = (axis, "sessions", "turns", "answered", "refetched", "in/turn", "cached", "out/turn", "cost/turn",
+    head = (axis, "sessions", "turns", "answered", "errors", "refetched", "in/turn", "cached", "out/turn", "cost/turn",
             "time/turn", "first text")  # fmt: skip
     say(table(head, rows, right=head[1:]))
 
@@ -99,7 +100,7 @@ class Group:
 
     def __init__(self) -> None:
         self.sessions = self.turns = self.whole = self.requests = 0
-        self.calls = self.refetches = 0
+        self.errors = self.calls = self.recalls = self.refetches = 0
         self.input = self.cached = self.output = 0
         self.cost: float | None = None
         self.seconds = 0.0
@@ -108,6 +109,7 @@ class Group:
     def add(self, record: Record) -> None:
         """One request's tokens, cost and time."""
         self.requests += 1
+        self.errors += record.error is not None
         self.input += record.input or 0
         self.cached += record.cached_read or 0
         self.output += record.output or 0
@@ -125,7 +127,9 @@ class Group:
             "turns": self.turns,
             "requests": self.requests,
             "answered": self.whole / turns if turns else None,
+            "errors": self.errors,
             "calls": self.calls,
+            "recalls": self.recalls,
             "refetched": self.refetches / self.calls if self.calls else None,
             "input_per_turn": self.input / turns if turns else None,
             "cached": self.cached / self.input if self.input else None,
@@ -151,7 +155,8 @@ def measured(store: Store, axis: str, since: str | None, project: str | None) ->
             fresh = messages[at : record.seq]
             at = max(at, record.seq)
             calls = [(call.name, call.arguments) for message in fresh for call in message.calls]
-            again = sum(call[0] == "recall" or call in made for call in calls)
+            recalls = sum(name == "recall" for name, _ in calls)
+            again = sum(call in made for call in calls if call[0] != "recall")
             made.update(calls)
             if since is not None and _date(record.created) < since:
                 continue
@@ -161,7 +166,8 @@ def measured(store: Store, axis: str, since: str | None, project: str | None) ->
             touched.add(key)
             group.add(record)
             group.calls += len(calls)
-            group.refetches += again
+            group.recalls += recalls
+            group.refetches += recalls + again
             if _ends_a_turn(records, place):
                 group.turns += 1
                 group.whole += record.error is None and record.finish not in ("length", "max_tokens", "incomplete")

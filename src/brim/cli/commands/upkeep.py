@@ -194,28 +194,13 @@ def _ripgrep(place: Place) -> Iterator[Finding]:
 
 
 def _sandbox(place: Place) -> Iterator[Finding]:
-    import shutil
-    import subprocess
-    import sys
+    from brim.permissions.sandbox import probe
 
-    if not sys.platform.startswith("linux"):
-        yield Finding("sandbox", "note", "commands run without one on this system")
-        return
-    program = shutil.which("bwrap")
-    if program is None:
-        yield Finding("sandbox", "note", "bubblewrap is not installed: commands run without one", "install bubblewrap")
-        return
-    tried = subprocess.run(
-        [program, "--ro-bind", "/", "/", "true"], capture_output=True, text=True, timeout=20, check=False
-    )
-    if tried.returncode:
-        said = tried.stderr.strip().splitlines()
-        yield Finding(
-            "sandbox", "note", f"bubblewrap does not work here: {said[0] if said else 'no reason given'}",
-            "user namespaces must be allowed",
-        )  # fmt: skip
+    tried = probe()
+    if tried.bwrap is None:
+        yield Finding("sandbox", "note", f"commands run without one: {tried.why}")
     else:
-        yield Finding("sandbox", "ok", f"bubblewrap ({program})")
+        yield Finding("sandbox", "ok", f"bubblewrap ({tried.bwrap})")
 
 
 def _seconds(text: str | None) -> float | None:
