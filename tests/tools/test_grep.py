@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -276,6 +277,16 @@ def test_seven_megabytes_of_noise_stay_out_or_bounded(bench: Bench) -> None:
     assert every.meta["total_lines"] == 70_040 and every.meta["shown_lines"] <= 200 and every.handle is not None
     lifted = bench.with_caps(grep=100_000_000, grep_lines=1_000_000, read=100_000_000)
     assert len(matches(lifted.call("grep", pattern="TODO", no_ignore=True).text)) == 70_040
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_a_file_with_very_many_matches(bench: Bench) -> None:
+    """Where ripgrep would hold more matches than it may, they are counted all the same, without holding them."""
+    bench.write("many.txt", "needle\n" * 700_000)
+    bench.write("one.txt", "needle\n")
+    output = bench.with_caps(search_memory=16_000_000, search_timeout=200).call("grep", pattern="needle")
+    assert "200 of 700001 matching lines shown, in 2 files" in output.text and not output.is_error
+    assert matches(output.text)[0] == "many.txt:1:needle"
 
 
 def test_stop_early(bench: Bench) -> None:

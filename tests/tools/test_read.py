@@ -194,7 +194,9 @@ def test_binaries_are_named(bench: Bench, data: bytes, told: str) -> None:
 
 
 def test_a_text_with_a_nul_is_still_text(bench: Bench) -> None:
-    """One NUL in a source file is shown as U+FFFD and counted; the file is not refused."""
+    """A NUL or an escape in a source file is shown as U+FFFD and counted; the file is not refused."""
+    bench.write("esc.txt", b"\x1b[31mred\x1b[0m\tand\x07\n")
+    assert body(bench.call("read", path="esc.txt")) == "\ufffd[31mred\ufffd[0m\tand\ufffd\n"
     bench.write("nul.ts", b"const a = 1; // PINEAPPLE\x00\n")
     output = bench.call("read", path="nul.ts")
     assert body(output) == "const a = 1; // PINEAPPLE\ufffd\n" and "U+FFFD: 1" in output.text

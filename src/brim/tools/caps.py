@@ -42,6 +42,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; a call that asks for more gets this."""
     search_timeout: int = 30
     """Seconds a grep or glob may take."""
+    search_memory: int = 512 * 1024 * 1024
+    """Bytes that ripgrep may hold (Linux); past it the search is done again in a slower way that holds nothing."""
     read_bytes: int = 4 * 1024 * 1024 * 1024
     """How much of a file read looks at, to find a page and to count its lines."""
     edit_bytes: int = 64 * 1024 * 1024

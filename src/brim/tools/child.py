@@ -67,15 +67,17 @@ async def run_child(
     pass_fds: Sequence[int] = (),
     stdin: int = subprocess.DEVNULL,
     sweep: bool = True,
+    most_memory: int | None = None,
 ) -> Ended:
     """Run `argv` and feed its output to the sinks, in a thread. `most_bytes` of both streams together end it, as
     `timeout` (seconds) does.
 
-    `sweep=False` is for programs known to leave nothing behind. Raises OSError where the program cannot be started.
+    `sweep=False` is for programs known to leave nothing behind; `most_memory` (bytes of data, Linux) is for those that
+    hold what they should print. Raises OSError where the program cannot be started.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Ended] = loop.create_future()
-    child = _Child(argv, cwd, env, stdout, stderr, timeout, most_bytes, pass_fds, stdin, sweep)
+    child = _Child(argv, cwd, env, stdout, stderr, timeout, most_bytes, pass_fds, stdin, sweep, most_memory)
 
     def settle(result: Ended | None, error: BaseException | None) -> None:
         if future.done():
@@ -129,6 +131,7 @@ class _Child:
         pass_fds: Sequence[int],
         stdin: int,
         sweep: bool,
+        most_memory: int | None,
     ) -> None:
         self._argv, self._cwd = list(argv), cwd
         self._mark = uuid.uuid4().hex
@@ -136,6 +139,7 @@ class _Child:
         self._sinks = (stdout, stderr)
         self._timeout, self._most, self._pass_fds, self._stdin = timeout, most_bytes, pass_fds, stdin
         self._sweep = sweep
+        self._most_memory = most_memory
         self._wake_read, self._wake_write = os.pipe()
         self._lock = threading.Lock()
         self._cancelled = False
@@ -170,6 +174,8 @@ class _Child:
                 bufsize=0,
             )
             _running.add(self)
+            if self._most_memory is not None:
+                _limit_memory(process.pid, self._most_memory)
             assert process.stdout is not None and process.stderr is not None
             for pipe, sink in zip((process.stdout, process.stderr), self._sinks, strict=True):
                 os.set_blocking(pipe.fileno(), False)
@@ -357,6 +363,14 @@ def _slurp(path: str) -> bytes:
         return b"".join(pieces)
     finally:
         os.close(fd)
+
+
+def _limit_memory(pid: int, most: int) -> None:
+    if sys.platform == "linux":
+        import resource
+
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
 
 
 def _widen(fd: int) -> None:

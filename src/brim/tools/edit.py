@@ -103,7 +103,9 @@ def splice(text: str, spans: list[tuple[int, int]], new: str, newline: str) -> s
         middle = rest_new[: len(rest_new) - tail]
         low = start + same + _pairs(found, same)
         high = end - tail - (found.count("\r\n") - _pairs(found, len(was) - tail))
-        pieces += [text[at:low], middle.replace("\n", _newline_at(text, start, end, newline))]
+        if "\n" in middle:
+            middle = middle.replace("\n", _newline_at(text, start, end, newline))
+        pieces += [text[at:low], middle]
         at = high
     return "".join([*pieces, text[at:]])
 

@@ -7,6 +7,7 @@ between lines, and a huge line is reduced to its match's surroundings, so `file:
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ from brim.tools.globs import compile_include, split_globs
 from brim.tools.listing import Listing
 from brim.tools.matches import Matches, as_shown
 from brim.tools.paths import kind_of, require_inside
-from brim.tools.ripgrep import Skipped, find_ripgrep, walk_options
+from brim.tools.ripgrep import ONE_BY_ONE, Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
 
 
@@ -53,25 +54,38 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     if asked.include:
         accept = compile_include(asked.include)
         options += _types(asked.include)
+    command = [find_ripgrep(), *options, f"--regexp={asked.pattern}", "--", start]
+    matches, skipped, ended = await _search(command, accept, asked, ctx, ctx.caps.search_timeout)
+    if ended.signal == signal.SIGABRT and (left := ctx.caps.search_timeout - ended.seconds) > 0:
+        # Out of memory over a file with very many matches: once more, in the way that holds none of them.
+        matches.listing.discard()
+        matches, skipped, ended = await _search([command[0], *ONE_BY_ONE, *command[1:]], accept, asked, ctx, left)
+    if ended.code == 2 and skipped.failed and not matches.listing.records:
+        matches.listing.discard()
+        said = "\n".join(text for text in skipped.errors if "os error" not in text)
+        raise ToolError(f"ripgrep cannot search for {asked.pattern!r}: {said}", hint=_pattern_hint(said))
+    return _answer(asked, matches, skipped, ended, ctx)
+
+
+async def _search(
+    command: list[str], accept: Callable[[bytes], bool] | None, asked: GrepArguments, ctx: ToolContext, seconds: float
+) -> tuple[Matches, Skipped, Ended]:
     spool = Spool(ctx.blobs, ctx.caps.blob_bytes)
     matches = Matches(Listing(ctx.caps.grep_lines, spool, as_shown), accept, ctx.caps, asked.stop_early)
     skipped = Skipped()
     ended = await run_child(
-        [find_ripgrep(), *options, f"--regexp={asked.pattern}", "--", start],
+        command,
         cwd=ctx.workspace,
         env=os.environ,
         stdout=matches.feed,
         stderr=skipped.feed,
-        timeout=ctx.caps.search_timeout,
+        timeout=seconds,
         sweep=False,
+        most_memory=ctx.caps.search_memory,
     )
     matches.close()
     skipped.close()
-    if ended.code == 2 and skipped.failed and not matches.listing.records:
-        spool.discard()
-        said = "\n".join(text for text in skipped.errors if "os error" not in text)
-        raise ToolError(f"ripgrep cannot search for {asked.pattern!r}: {said}", hint=_pattern_hint(said))
-    return _answer(asked, matches, skipped, ended, ctx)
+    return matches, skipped, ended
 
 
 def search_start(path: str, ctx: ToolContext, *, missing_ok: bool = False) -> str | None:
@@ -119,10 +133,12 @@ def _pattern_hint(said: str) -> str:
 def _answer(asked: GrepArguments, matches: Matches, skipped: Skipped, ended: Ended, ctx: ToolContext) -> ToolOutput:
     listing, caps = matches.listing, ctx.caps
     lines = [show_controls(line.decode("utf-8", "replace").replace("\r", "")) for line in listing.first()]
-    early = ended.stopped or ended.timed_out
+    early = ended.stopped or ended.timed_out or ended.signal is not None
     notes = [note for note in (skipped.describe() if not ended.stopped else "", skipped.unreadable()) if note]
     if ended.timed_out:
         notes.insert(0, f"Stopped after {caps.search_timeout} s: there may be more; narrow the path or the include.")
+    if ended.signal is not None and not (ended.stopped or ended.timed_out):
+        notes.insert(0, f"The search ended early (signal {ended.signal}): there may be more; narrow the path.")
     if matches.binary_count:
         names = ", ".join(path.decode("utf-8", "replace") for path in sorted(matches.binary)[:10])
         more = f" and {matches.binary_count - 10} more" if matches.binary_count > 10 else ""

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from brim.errors import ToolError
+from brim.tools.cleaning import show_controls
 from brim.tools.clusters import cut_before
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.encodings import SAMPLE, Encoding, detect
@@ -282,9 +283,10 @@ def page_output(page: Page, shown: str, size: int, encoding: Encoding | None, ct
 
 def _cut(page: Page, about: str, meta: dict[str, Any], ctx: ToolContext) -> ToolOutput:
     text = page.text
-    if page.replaced or "\0" in text:
-        about += f"; NUL or invalid bytes shown as U+FFFD: {page.replaced + text.count(chr(0))}"
-        text = text.replace("\0", "\ufffd")
+    shown = show_controls(text)
+    if lost := page.replaced + shown.count("\ufffd") - text.count("\ufffd"):
+        about += f"; control characters or invalid bytes shown as U+FFFD: {lost}"
+    text = shown
     cap = ctx.caps.read
     # Room for the facts: count them at their longest.
     big = max(page.total_chars, page.total_lines)

@@ -20,6 +20,8 @@ NOISE = (
 _IGNORING = re.compile(rb"ignoring (.*): Ignore\(IgnoreMatch\((Hidden|Override|\w+)")
 _LOGGED = re.compile(rb"^rg: (?:DEBUG|TRACE|INFO)\|")
 _NAMES = 5
+# With several threads ripgrep holds all matches of a file until it has searched it; with one it prints them at once.
+ONE_BY_ONE = ("--threads=1", "--sort=path")
 
 
 def find_ripgrep() -> str:
