@@ -21,10 +21,12 @@ _MOST_FILES = 40
 
 
 def make_prompt(repl: Repl) -> PromptSession[str]:
-    """Enter sends; Alt-Enter, Ctrl-J or a backslash at the end begin another line."""
+    """Enter sends; Alt-Enter or a backslash at the end begin another line."""
     keys = KeyBindings()
 
+    # c-j is what Enter typed ahead of the prompt arrives as
     @keys.add("enter")
+    @keys.add("c-j")
     def _send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state and buffer.complete_state.current_completion is not None:
@@ -36,7 +38,6 @@ def make_prompt(repl: Repl) -> PromptSession[str]:
             buffer.validate_and_handle()
 
     @keys.add("escape", "enter")
-    @keys.add("c-j")
     def _newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 

@@ -8,6 +8,7 @@ one is printed as it stands.
 from __future__ import annotations
 
 import io
+import os
 import re
 import time
 from typing import IO
@@ -17,13 +18,11 @@ _EVERY_S = 0.05
 
 
 class MarkdownStream:
-    """Takes text as it comes; `close` prints the rest."""
+    """Takes text as it comes; `close` prints the rest. `size`: columns and rows, None for the terminal's own."""
 
-    def __init__(self, out: IO[str], *, width: int | None = None) -> None:
-        from rich.console import Console
-
+    def __init__(self, out: IO[str], *, size: tuple[int, int] | None = None) -> None:
         self._out = out
-        self._console = Console(file=out, width=width, soft_wrap=False)
+        self._size = size
         self._tail = ""
         self._painted = 0
         self._last = 0.0
@@ -54,7 +53,7 @@ class MarkdownStream:
         if not self._tail.strip():
             return
         lines = (self._gap + self._rendered(self._tail)).split("\n")
-        lines = lines[-max(1, self._console.size.height - 2) :]
+        lines = lines[-max(1, self._screen()[1] - 2) :]
         self._erase()
         self._out.write("\n".join(lines) + "\n")
         self._out.flush()
@@ -70,12 +69,21 @@ class MarkdownStream:
         self._out.flush()
         self._gap = "\n"  # an empty line between blocks, and only there
 
+    def _screen(self) -> tuple[int, int]:
+        """Columns and rows, asked of the terminal each time: it may be resized, and COLUMNS may be stale."""
+        if self._size is not None:
+            return self._size
+        try:
+            return tuple(os.get_terminal_size(self._out.fileno()))
+        except (OSError, ValueError):
+            return (80, 24)
+
     def _rendered(self, text: str) -> str:
         from rich.console import Console
         from rich.markdown import Markdown
 
         buffer = io.StringIO()
-        console = Console(file=buffer, width=self._console.width, force_terminal=True, color_system="standard")
+        console = Console(file=buffer, width=self._screen()[0], force_terminal=True, color_system="standard")
         console.print(Markdown(text.strip("\n")))
         return buffer.getvalue().strip("\n")
 

@@ -135,7 +135,9 @@ class Repl:
             self._line = make_prompt(self)
         while True:
             try:
-                return await self._line.prompt_async()
+                line = await self._line.prompt_async()
+                self._pressed = 0.0
+                return line
             except EOFError:
                 raise Leave from None
             except KeyboardInterrupt:

@@ -59,11 +59,16 @@ async def run_command(repl: Repl, name: str, rest: str) -> None:
 
 @command("help", "", "this list")
 async def _help(repl: Repl, rest: str) -> None:
-    for name, each in COMMANDS.items():
-        repl.say(f"  /{name} {each.usage}".ljust(28) + each.about)
-    repl.say("  !command".ljust(28) + "run it here; what it prints joins the conversation")
-    repl.say("  @path".ljust(28) + "in a message: hand over a file")
-    repl.say("  Alt-Enter or \\ at the end begin another line; Ctrl-C stops an answer; Ctrl-D leaves", "2")
+    width = width_of(repl.output.err)
+    rows = [(f"/{name} {each.usage}", each.about) for name, each in COMMANDS.items()]
+    rows += [
+        ("!command", "run it here; what it prints joins the conversation"),
+        ("@path", "in a message: hand over a file"),
+        ("Alt-Enter, \\ at the end", "another line"),
+        ("Ctrl-C", "stop the answer, what came is kept; twice: leave (Ctrl-D)"),
+    ]
+    for left, right in rows:
+        repl.say(fit(f"  {left:<31} {right}", width))
 
 
 # ---- the context ---------------------------------------------------------------------------------------------------
@@ -137,10 +142,12 @@ async def _defend(repl: Repl, rest: str) -> None:
     from brim.agent.defences import defend
 
     done = defend(repl.opened.agent.session)
-    repl.say(f"truncated {done.truncated}, budget-cleared {done.cleared}, soft {done.soft}, hard {done.hard}")
+    repl.say(
+        f"truncated {done.truncated}, budget-cleared {done.cleared}, soft {done.soft}, hard {done.hard}; no model call"
+    )
     repl.say(
         f"{done.before:,} -> {done.after:,} tokens ({done.saved:.0%} saved) by characters / 4 x 1.2; "
-        f"{done.counted_before:,} -> {done.counted_after:,} by {repl.opened.agent.session.counter.name}; no model call"
+        f"{done.counted_before:,} -> {done.counted_after:,} by {repl.opened.agent.session.counter.name}"
     )
 
 
