@@ -121,6 +121,14 @@ def test_working_directory_is_kept(bench: Bench) -> None:
     assert "is gone; started in" in bench.call("bash", command="pwd").text
 
 
+def test_all_that_was_printed_is_there(bench: Bench) -> None:
+    """What a command printed before it ended is shown to the last byte, background children or not."""
+    for command in ("seq 1 100000", "yes > /dev/null & seq 1 100000", "yes & head -c 0 /dev/null; seq 1 100000 >&2"):
+        output = bench.call("bash", command=command, timeout=30)
+        stream = output.meta["stderr" if ">&2" in command else "stdout"]
+        assert stream["total_lines"] == 100_000 and stream["total_bytes"] == 588_895
+
+
 def test_signals_and_codes_are_named(bench: Bench) -> None:
     """A signal that ended the shell or a child of it is named; a syntax error is stderr and a code."""
     killed = bench.call("bash", command="kill -9 $$")

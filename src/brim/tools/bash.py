@@ -183,7 +183,9 @@ def _how(ended: Ended, timeout: float, most: int) -> str:
         return f"ended after {most} bytes of output: it printed without end; {took}"
     if ended.signal is not None:
         return f"killed by signal {ended.signal} ({_signal_name(ended.signal)}); {took}"
-    code = ended.code or 0
+    if ended.code is None:
+        return f"the command could not be ended and may still be running; {took}"
+    code = ended.code
     if 128 < code < 128 + 65 and (name := _signal_name(code - 128)):
         return f"exit code {code} (128 + {name}); {took}"
     return f"exit code {code}; {took}"

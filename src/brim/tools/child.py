@@ -228,14 +228,18 @@ class _Child:
                     too_much = True
                     break
             if not (timed_out or too_much or self._cancelled):
-                # Wait for the process, not for end-of-file; but let what is on its way arrive.
+                # Wait for the process, not for end-of-file. What it had printed is in the pipes now, however long it
+                # takes to read; beyond that, let arrive what others still pass on.
+                until_bytes = self._bytes + sum(_unread(key.fd) for key in self._streams(selector))
+                while self._bytes < until_bytes and self._read(selector, 0):
+                    pass
                 until = time.monotonic() + _DRAIN
-                while self._open(selector) and not self._cancelled and (left := until - time.monotonic()) > 0:
+                while self._streams(selector) and not self._cancelled and (left := until - time.monotonic()) > 0:
                     self._read(selector, left)
         except Stop:
             stopped = True
         background = self._end(process, selector, feed=timed_out)
-        if not (timed_out or too_much or stopped or self._cancelled):
+        if not (too_much or stopped or self._cancelled):
             with contextlib.suppress(Stop):
                 self._drain(selector)
         status = process.returncode
@@ -249,8 +253,9 @@ class _Child:
             background,
         )
 
-    def _open(self, selector: selectors.BaseSelector) -> bool:
-        return any(key.data is not None for key in selector.get_map().values())
+    def _streams(self, selector: selectors.BaseSelector) -> list[selectors.SelectorKey]:
+        """stdout and stderr, as far as they are open."""
+        return [key for key in selector.get_map().values() if key.data is not None]
 
     def _read(self, selector: selectors.BaseSelector, wait: float | None, feed: bool = True) -> bool:
         """One round of reading; False where there was nothing to read."""
@@ -280,7 +285,7 @@ class _Child:
     def _drain(self, selector: selectors.BaseSelector) -> None:
         """What still lies in the pipes now that nobody of ours writes into them."""
         until = time.monotonic() + 2
-        while self._open(selector) and time.monotonic() < until and self._read(selector, 0):
+        while self._streams(selector) and time.monotonic() < until and self._read(selector, 0):
             pass
 
     def _end(
@@ -363,6 +368,14 @@ def _slurp(path: str) -> bytes:
         return b"".join(pieces)
     finally:
         os.close(fd)
+
+
+def _unread(fd: int) -> int:
+    """Bytes that lie in a pipe."""
+    import fcntl
+    import termios
+
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder)
 
 
 def _limit_memory(pid: int, most: int) -> None:
