@@ -48,13 +48,7 @@ def show(
     if key is not None:
         wanted = {name: value for name, value in values.items() if name == key or name.startswith(f"{key}.")}
         if not wanted:
-            import difflib
-
-            near = difflib.get_close_matches(key, known_keys(), 1, 0.5)
-            raise UsageError(
-                f"there is no setting {key!r}",
-                hint=f"did you mean {near[0]!r}?" if near else "`brim config show` lists all",
-            )
+            raise UsageError(f"there is no setting {key!r}", hint=_nearest(key, known_keys()))
         values = wanted
     if as_json:
         say_json({name: {"value": value, "origin": where} for name, (value, where) in values.items()})
@@ -204,6 +198,15 @@ def described(struct: Any) -> dict[str, str]:
         else:
             name = None
     return found
+
+
+def _nearest(key: str, known: list[str]) -> str:
+    """The setting that was probably meant, by its whole name or by the part behind the dot."""
+    import difflib
+
+    tails = {name.rpartition(".")[2]: name for name in known}
+    near = difflib.get_close_matches(key.rpartition(".")[2], tails, 1, 0.6)
+    return f"did you mean {tails[near[0]]!r}?" if near else "`brim config show` lists all"
 
 
 def _shown(value: Any) -> str:
