@@ -36,6 +36,7 @@ GREP = {
 def provider() -> Iterator[PromptedProvider]:
     """The embedded model with the prompted protocol."""
     opened = open_local(window=4096)
+    assert isinstance(opened, PromptedProvider)
     yield opened
     asyncio.run(opened.close())
 

@@ -125,7 +125,7 @@ def threads_to_use() -> int:
 
 
 class LocalProvider:
-    """The embedded model as a `Provider` of the openai.chat format, without tools: see `open_local` for those.
+    """A model in process as a `Provider` of the openai.chat format. Tools only where its template knows them: `open_local`.
 
     The model is loaded at the first request. Errors of llama.cpp come out as those of any server do: a prompt longer
     than the window is a ProviderOverflow with both figures.
@@ -152,6 +152,18 @@ class LocalProvider:
                 self._running = LlamaServer(self.path, window=self.window, threads=self._threads)
             return self._running
 
+    def has_tools(self) -> bool:
+        """Whether the model's chat template knows tools and calls; starts the server."""
+        from brim.providers.llama_client import LlamaClient
+
+        server = self.server()
+        client = LlamaClient(server.base_url, server.api_key)
+        try:
+            able = client.props().get("chat_template_caps") or {}
+        finally:
+            client.close()
+        return bool(able.get("supports_tools") and able.get("supports_tool_calls"))
+
     async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[Event, None]:
         """Send a chat body and yield events. Greedy unless it names a temperature. Closing the generator stops it."""
         wire = await self._wire_client()
@@ -175,29 +187,42 @@ class LocalProvider:
             await asyncio.to_thread(running.close)
 
     def counter(self) -> LlamaCounter:
-        """An exact counter of this model: its own tokenizer and chat template."""
+        """The counter of this model: its own tokenizer and chat template; exact for plain messages."""
         from brim.providers.llama_client import llama_counter
 
         server = self.server()
-        return llama_counter(f"local/{self.model}", server.base_url, server.api_key)
+        counter = llama_counter(f"local/{self.model}", server.base_url, server.api_key)
+        if counter.exact and self.has_tools():
+            counter.exact = False  # how its template writes calls and results is not what is counted for them
+        return counter
 
     async def _wire_client(self) -> WireProvider:
         if self._wire is None:
             from brim.providers.wire import WireProvider
 
             server = await asyncio.to_thread(self.server)
-            self._wire = WireProvider(self.name, self.api, f"{server.base_url}/v1", server.api_key)
+            # llama.cpp closes a connection after a stream, whatever it says of keeping it: no request may go out on one.
+            self._wire = WireProvider(
+                self.name, self.api, f"{server.base_url}/v1", server.api_key, headers={"Connection": "close"}
+            )
         return self._wire
 
     def _body(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"temperature": 0, **body, "model": self.model}
 
 
-def open_local(model: str = "smollm2", *, window: int = DEFAULT_WINDOW, threads: int | None = None) -> PromptedProvider:
-    """The embedded model with tools, by the prompted protocol. Raises ModelMissing where the model is not here."""
+def open_local(
+    model: str = "smollm2", *, window: int = DEFAULT_WINDOW, threads: int | None = None
+) -> PromptedProvider | LocalProvider:
+    """A local model that can be given tools: natively where its chat template knows tools, else by the prompted protocol.
+
+    A file of the user's own is loaded here, to ask its template. Raises ModelMissing where the model is not here.
+    """
     from brim.providers.prompted_provider import PromptedProvider
 
     inner = LocalProvider(model, window=window, threads=threads)
+    if model not in PUBLISHED and inner.has_tools():
+        return inner
     return PromptedProvider(inner, small=inner.is_small)
 
 

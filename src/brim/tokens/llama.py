@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import msgspec
-
 from brim.conversation import Message, Text, Thinking, ToolCall, ToolResult
 from brim.conversation.clean import clean_text, clean_value
 
@@ -62,7 +60,7 @@ class LlamaCounter:
         self._apply_template = apply_template
         self._count_request_tokens = count_request_tokens
         self._as_sent = as_sent or plain_message
-        self._tools_as_sent = tools_as_sent or _tools_as_json
+        self._tools_as_sent = tools_as_sent
         self._request_as_sent = request_as_sent
         self._cache_chars = cache_chars
         self._cached_chars = 0
@@ -100,7 +98,12 @@ class LlamaCounter:
 
     def count_tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
         """Tokens of all that stands in a request for these tools; 0 for none."""
-        return sum(self.count_written(self._tools_as_sent(tools))) if tools else 0
+        if not tools:
+            return 0
+        if self._tools_as_sent is not None:
+            return sum(self.count_written(self._tools_as_sent(tools)))
+        plain = {"messages": [{"role": "user", "content": "x"}]}  # a template's own words for tools: what they add
+        return max(0, self.count_request({**plain, "tools": list(tools)}) - self.count_request(plain))
 
     def count_written(self, written: Sequence[Written]) -> list[int]:
         """Tokens of messages given as role and content, each in its frame."""
@@ -189,7 +192,3 @@ def _part_text(part: object) -> str:
     if isinstance(part, ToolCall):
         return f'{{"name": "{part.name}", "arguments": {part.arguments}}}'
     return ""
-
-
-def _tools_as_json(tools: Sequence[Mapping[str, Any]]) -> list[Written]:
-    return [("system", "\n".join(msgspec.json.encode(tool, enc_hook=str).decode() for tool in tools))]
