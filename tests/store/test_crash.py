@@ -120,7 +120,7 @@ def test_sixteen_processes_on_four_sessions(url: str) -> None:
         sessions = [store.new_session("/w").id for _ in range(4)]
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", CROWD, url, str(me), "12", *sessions], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", CROWD, url, str(me), "6", *sessions], stdout=subprocess.PIPE, text=True
         )
         for me in range(16)
     ]
