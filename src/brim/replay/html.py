@@ -33,10 +33,9 @@ def render_html(figures: Figures) -> str:
         "that the recorded answer used of the history stood in view as it had stood before.</p>",
     ]
     for group, with_times in zip(reversed(groups), reversed(timed["files"]), strict=True):
-        single = len(groups) == 1
         opened = " open" if group is whole else ""
         body.append(f"<details{opened}><summary><h2>{escape(group['file'])}</h2> <span>{_told(group)}</span></summary>")
-        body += _group(group, with_times, report, figures.groups.get(group["file"]) if not single else figures.all)
+        body += _group(group, with_times, report, figures.groups.get(group["file"]))
         body.append("</details>")
     data = _script("figures", report) + _script("times", _only_times(timed))
     return _PAGE.format(style=_STYLE, body="\n".join(body), data=data)
@@ -132,30 +131,43 @@ def _fill(group: Mapping[str, Any], marks: Mapping[str, str]) -> Iterator[str]:
 
 
 def _breaks(group: Mapping[str, Any], regimes: Sequence[str]) -> Iterator[str]:
-    rows = [
-        (policy["policy"], regime, what, entry["times"], entry["lost"])
-        for policy in group["policies"]
-        for regime, price in zip(regimes, policy["prices"], strict=True)
-        for what, entry in price["breaks"].items()
-    ]
-    if not rows:
+    """Bars of tokens lost by cause, under the first regime; all counts in a table that opens."""
+    first = [(policy["policy"], policy["prices"][0]["breaks"]) for policy in group["policies"]]
+    sums: dict[str, int] = {}
+    for _, breaks in first:
+        for what, entry in breaks.items():
+            sums[what] = sums.get(what, 0) + entry["lost"]
+    kinds = sorted(sums, key=lambda what: (-sums[what], what))[: COLOURS - 1]
+    colours = {what: f"c{n}" for n, what in enumerate(kinds)}
+    if any(price["breaks"] for policy in group["policies"] for price in policy["prices"]):
+        yield "<p>What differed first from the view before, and the tokens behind it that could have been read from the cache"
+        yield f"({escape(regimes[0])}).</p>"
+        bars = []
+        for name, breaks in first:
+            pieces = [(what, breaks.get(what, {"lost": 0})["lost"], colours[what]) for what in kinds]
+            rest = sum(entry["lost"] for what, entry in breaks.items() if what not in colours)
+            bars.append(svg.Bar(_short(name), [*pieces, ("other", rest, "muted")]))
+        yield svg.legend([*((what, colours[what]) for what in kinds), ("other", "muted")])
+        yield "<div class='wide'>" + svg.bars(bars, unit="tokens written that could have been read") + "</div>"
+        yield from _break_table(group, regimes)
+    else:
         yield "<p>Nowhere: every view extended the one before it.</p>"
-        return
-    yield "<p>What differed first from the view before, and the tokens behind it that could have been read from the cache.</p>"
-    yield "<div class='wide'><table><thead><tr><th>policy</th><th>write/read</th><th>what</th>"
-    yield "<th class='n'>times</th><th class='n'>tokens not read</th></tr></thead><tbody>"
-    seen: dict[tuple[str, str], list[tuple[str, int, int]]] = {}
-    for policy, regime, what, times, lost in rows:
-        seen.setdefault((policy, regime), []).append((what, times, lost))
-    merged: dict[tuple[str, tuple[tuple[str, int, int], ...]], list[str]] = {}
-    for (policy, regime), entries in seen.items():
-        merged.setdefault((policy, tuple(entries)), []).append(regime)
-    for (policy, listed), names in merged.items():
-        regime = "all" if len(names) == len(regimes) else ", ".join(names)
-        for what, times, lost in sorted(listed, key=lambda each: -each[2]):
-            counts = f"<td class='n'>{times:,}</td><td class='n'>{lost:,}</td>"
-            yield f"<tr><th>{escape(policy)}</th><td>{escape(regime)}</td><td>{escape(what)}</td>{counts}</tr>"
-    yield "</tbody></table></div>"
+
+
+def _break_table(group: Mapping[str, Any], regimes: Sequence[str]) -> Iterator[str]:
+    yield "<details><summary>All of them</summary><div class='wide'><table><thead><tr><th>policy</th><th>write/read</th>"
+    yield "<th>what</th><th class='n'>times</th><th class='n'>tokens not read</th></tr></thead><tbody>"
+    for policy in group["policies"]:
+        same: dict[str, list[str]] = {}  # regimes with the same breaks share their rows
+        for regime, price in zip(regimes, policy["prices"], strict=True):
+            same.setdefault(str(price["breaks"]), []).append(regime)
+        for names in same.values():
+            breaks = policy["prices"][regimes.index(names[0])]["breaks"]
+            regime = "all" if len(names) == len(regimes) else ", ".join(names)
+            for what, entry in sorted(breaks.items(), key=lambda pair: -pair[1]["lost"]):
+                counts = f"<td class='n'>{entry['times']:,}</td><td class='n'>{entry['lost']:,}</td>"
+                yield f"<tr><th>{escape(policy['policy'])}</th><td>{escape(regime)}</td><td>{escape(what)}</td>{counts}</tr>"
+    yield "</tbody></table></div></details>"
 
 
 def _marks(group: Mapping[str, Any]) -> dict[str, str]:

@@ -108,7 +108,11 @@ class Journal:
             raise UsageError(
                 f"cannot write {path}: {error.strerror}", hint="name a file that can be written"
             ) from error
-        end = self._read(path, head)
+        try:
+            end = self._read(path, head)
+        except BaseException:
+            self._file.close()
+            raise
         self._file.seek(end)
         self._file.truncate()
         if end == 0:

@@ -1,11 +1,12 @@
 """brim's own sessions as transcripts: from a store's database, or from exports.
 
-A database is copied first, by SQLite's own backup, and the copy is opened: nothing is written to the original, not even
-the files that SQLite keeps beside one that is open.
+A database is copied first, and the copy is opened: nothing is written to the original, not even the files that SQLite
+keeps beside one that is open.
 """
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,15 +41,29 @@ def of_store(path: Path, warn: Warn) -> Iterator[Transcript]:
 
 
 def _backup(path: Path, copy: Path) -> None:
-    source = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    """Copies a database without touching anything beside it.
+
+    A database that nobody has open is read as it lies there. Where it is open, its log and its shared memory exist
+    already, and SQLite's own backup reads through them. A log without shared memory was left by a crash: both files are
+    copied, and recovery happens in the copy.
+    """
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and not path.with_name(path.name + "-shm").exists():
+        shutil.copyfile(path, copy)
+        shutil.copyfile(log, copy.with_name(copy.name + "-wal"))
+        source = sqlite3.connect(copy)
+    else:
+        how = "mode=ro" if log.exists() else "mode=ro&immutable=1"
+        source = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True)
     try:
         if source.execute("select 1 from sqlite_master where name = 'sessions'").fetchone() is None:
             raise UsageError(f"{path} is a database, but not one of brim's", hint="brim's is named brim.db")
-        target = sqlite3.connect(copy)
-        try:
-            source.backup(target)
-        finally:
-            target.close()
+        if not copy.exists():
+            target = sqlite3.connect(copy)
+            try:
+                source.backup(target)
+            finally:
+                target.close()
     finally:
         source.close()
 

@@ -45,7 +45,7 @@ def scatter(
     dots: Sequence[Dot], *, x: str, y: str, even: float | None = None, width: int = 460, height: int = 300
 ) -> str:
     """A scatter plot with a label at each dot. `even`: a y value to draw a line at."""
-    left, right, top, bottom = 52, 16, 14, 42
+    left, right, top, bottom = 52, 16, 26, 42
     xs, ys = [dot.x for dot in dots] or [0.0, 1.0], [dot.y for dot in dots] or [0.0, 1.0]
     x_ticks = ticks(min(xs), max(xs), 4)
     y_ticks = ticks(
@@ -57,7 +57,7 @@ def scatter(
     out += [_across(place_y(t), left, width - right, number(t)) for t in y_ticks]
     out += [_text(place_x(t), height - bottom + 16, number(t), "tick middle") for t in x_ticks]
     out.append(_text((left + width - right) / 2, height - 6, x, "axis middle"))
-    out.append(_text(4, top - 3, y, "axis"))
+    out.append(_text(4, top - 14, y, "axis"))
     if even is not None:
         out.append(
             f'<line class="even" x1="{left}" x2="{width - right}" y1="{place_y(even):.1f}" y2="{place_y(even):.1f}"/>'
@@ -98,7 +98,7 @@ def _free(
 def lines(series: Sequence[Series], *, x: str, y: str, width: int = 940, height: int = 280) -> str:
     """Lines over a common x, each with its name at its end, and rows of ticks below for what happened where."""
     rows = [each for each in series if each.ticks]
-    left, right, top, bottom = 64, 150, 14, 42 + 14 * len(rows)
+    left, right, top, bottom = 64, 150, 26, 42 + 14 * len(rows)
     longest = max((len(each.values) for each in series), default=1)
     y_ticks = ticks(0, max((max(each.values, default=0) for each in series), default=1), 5)
     x_ticks = [t for t in ticks(1, max(longest, 2), 6) if 1 <= t <= longest and t == int(t)]
@@ -112,7 +112,7 @@ def lines(series: Sequence[Series], *, x: str, y: str, width: int = 940, height:
     out += [_across(place_y(t), left, width - right, number(t)) for t in y_ticks]
     out += [_text(place_x(t), height - bottom + 16, number(t), "tick middle") for t in x_ticks]
     out.append(_text((left + width - right) / 2, height - 6 - 14 * len(rows), x, "axis middle"))
-    out.append(_text(4, top - 3, y, "axis"))
+    out.append(_text(4, top - 14, y, "axis"))
     ends: list[float] = []
     for each in sorted(series, key=lambda one: -(one.values[-1] if one.values else 0)):
         if not each.values:
