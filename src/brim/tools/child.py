@@ -24,11 +24,11 @@ from pathlib import Path
 
 import msgspec
 
+from brim.tools.processes import MARK, limit_memory, linux_members, unread, widen
+
 _CHUNK = 256 * 1024
 _SMALL = 8 * 1024
 _EAGER = 32
-_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, Linux
-_MARK = "BRIM_CALL"
 # After the command itself has ended, what it piped into something else may still be on its way (seconds).
 _DRAIN = 0.25
 # From TERM to KILL (seconds).
@@ -135,7 +135,7 @@ class _Child:
     ) -> None:
         self._argv, self._cwd = list(argv), cwd
         self._mark = uuid.uuid4().hex
-        self._env = {**env, _MARK: self._mark} if sweep else dict(env)
+        self._env = {**env, MARK: self._mark} if sweep else dict(env)
         self._sinks = (stdout, stderr)
         self._timeout, self._most, self._pass_fds, self._stdin = timeout, most_bytes, pass_fds, stdin
         self._sweep = sweep
@@ -175,11 +175,11 @@ class _Child:
             )
             _running.add(self)
             if self._most_memory is not None:
-                _limit_memory(process.pid, self._most_memory)
+                limit_memory(process.pid, self._most_memory)
             assert process.stdout is not None and process.stderr is not None
             for pipe, sink in zip((process.stdout, process.stderr), self._sinks, strict=True):
                 os.set_blocking(pipe.fileno(), False)
-                _widen(pipe.fileno())
+                widen(pipe.fileno())
                 selector.register(pipe, selectors.EVENT_READ, sink)
             selector.register(self._wake_read, selectors.EVENT_READ, None)
             if hasattr(os, "pidfd_open"):
@@ -230,7 +230,7 @@ class _Child:
             if not (timed_out or too_much or self._cancelled):
                 # Wait for the process, not for end-of-file. What it had printed is in the pipes now, however long it
                 # takes to read; beyond that, let arrive what others still pass on.
-                until_bytes = self._bytes + sum(_unread(key.fd) for key in self._streams(selector))
+                until_bytes = self._bytes + sum(unread(key.fd) for key in self._streams(selector))
                 while self._bytes < until_bytes and self._read(selector, 0):
                     pass
                 until = time.monotonic() + _DRAIN
@@ -330,66 +330,9 @@ class _Child:
         if not self._sweep:
             return {group: ""} if self._process is not None and self._process.poll() is None else {}
         if sys.platform == "linux":
-            return _linux_members(group, self._mark)
+            return linux_members(group, self._mark)
         try:
             os.killpg(group, 0)
         except (ProcessLookupError, PermissionError):
             return {}
         return {group: ""}
-
-
-def _linux_members(session: int, mark: str) -> dict[int, str]:
-    found: dict[int, str] = {}
-    needle = f"{_MARK}={mark}".encode()
-    with os.scandir("/proc") as entries:
-        pids = [entry.name for entry in entries if entry.name.isdigit()]
-    for pid in pids:
-        try:
-            stat = _slurp(f"/proc/{pid}/stat")
-            # pid (name) state ppid pgrp session ...; the name may hold anything, so count from its end.
-            fields = stat[stat.rfind(b")") + 2 :].split(maxsplit=4)
-            if fields[0] in (b"Z", b"X"):
-                continue
-            if int(fields[3]) != session and int(fields[2]) != session and needle not in _slurp(f"/proc/{pid}/environ"):
-                continue
-            line = _slurp(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace").strip()
-        except (OSError, IndexError, ValueError):
-            continue
-        found[int(pid)] = line[:77] + "..." if len(line) > 80 else line
-    return found
-
-
-def _slurp(path: str) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        pieces = []
-        while piece := os.read(fd, 65536):
-            pieces.append(piece)
-        return b"".join(pieces)
-    finally:
-        os.close(fd)
-
-
-def _unread(fd: int) -> int:
-    """Bytes that lie in a pipe."""
-    import fcntl
-    import termios
-
-    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder)
-
-
-def _limit_memory(pid: int, most: int) -> None:
-    if sys.platform == "linux":
-        import resource
-
-        with contextlib.suppress(OSError, ValueError):
-            resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
-
-
-def _widen(fd: int) -> None:
-    """A pipe of 1 MB instead of 64 KB lets a fast writer run on while we look at what came."""
-    if sys.platform == "linux":
-        import fcntl
-
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(fd, _SET_PIPE_SIZE, 1024 * 1024)

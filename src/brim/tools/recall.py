@@ -19,7 +19,7 @@ from brim.tools.bounded import BoundedOutput, Gap, Limits, collapse_returns
 from brim.tools.child import run_child
 from brim.tools.cleaning import Cleaner, show_controls
 from brim.tools.context import Tool, ToolContext, ToolOutput
-from brim.tools.read import Page, page_chars, page_output
+from brim.tools.page import Page, page_chars, page_output
 from brim.tools.ripgrep import Skipped, find_ripgrep
 
 _CHUNK = 1024 * 1024

@@ -1,0 +1,70 @@
+"""What the operating system tells of processes and pipes, and the limits it is asked to hold."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+MARK = "BRIM_CALL"
+"""The variable that marks a command's environment, and so the processes that it left behind."""
+_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, Linux
+
+
+def linux_members(session: int, mark: str) -> dict[int, str]:
+    """Live processes of a session or process group, or with the mark in their environment: pid -> command line, cut."""
+    found: dict[int, str] = {}
+    needle = f"{MARK}={mark}".encode()
+    with os.scandir("/proc") as entries:
+        pids = [entry.name for entry in entries if entry.name.isdigit()]
+    for pid in pids:
+        try:
+            stat = _slurp(f"/proc/{pid}/stat")
+            # pid (name) state ppid pgrp session ...; the name may hold anything, so count from its end.
+            fields = stat[stat.rfind(b")") + 2 :].split(maxsplit=4)
+            if fields[0] in (b"Z", b"X"):
+                continue
+            if int(fields[3]) != session and int(fields[2]) != session and needle not in _slurp(f"/proc/{pid}/environ"):
+                continue
+            line = _slurp(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        except (OSError, IndexError, ValueError):
+            continue
+        found[int(pid)] = line[:77] + "..." if len(line) > 80 else line
+    return found
+
+
+def _slurp(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        pieces = []
+        while piece := os.read(fd, 65536):
+            pieces.append(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(fd)
+
+
+def unread(fd: int) -> int:
+    """Bytes that lie in a pipe."""
+    import fcntl
+    import termios
+
+    return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder)
+
+
+def limit_memory(pid: int, most: int) -> None:
+    """Let a process hold at most so many bytes of data, where the system can say so (Linux)."""
+    if sys.platform == "linux":
+        import resource
+
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
+
+
+def widen(fd: int) -> None:
+    """A pipe of 1 MB instead of 64 KB lets a fast writer run on while we look at what came."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(fd, _SET_PIPE_SIZE, 1024 * 1024)
