@@ -223,7 +223,8 @@ def _by_verb(verb: str, options: Sequence[Option], rest: Sequence[Word]) -> Iter
     elif verb == "worktree" and first == "remove":
         yield Effect("acts", RM, "git worktree remove deletes files", "remove")
     elif verb == "bisect" and first == "run":
-        yield Effect("run", tuple(places[1:]), "git bisect run", "run")
+        start = next((i for i, word in enumerate(rest) if word.text == "run"), 0)
+        yield Effect("run", tuple(rest[start + 1 :]), "git bisect run", "run")
     elif verb == "bisect" and first in ("visualize", "view", "replay"):
         yield Effect("doubt", why=f"git bisect {first}", option=first or "")
     elif verb == "submodule" and first == "foreach":

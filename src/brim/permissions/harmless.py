@@ -6,6 +6,7 @@ folder that is not known, make it a question.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -69,7 +70,7 @@ _DANGEROUS_NAMES = re.compile(
 _SAFE_NAMES = re.compile(
     r"PYTHON(UNBUFFERED|DONTWRITEBYTECODE|IOENCODING|UTF8|HASHSEED|FAULTHANDLER|OPTIMIZE)|NODE_ENV|RUST_(BACKTRACE|LOG)"
     r"|CARGO_(TERM_COLOR|INCREMENTAL)|GO(OS|ARCH|MAXPROCS)|GIT_(TERMINAL_PROMPT|OPTIONAL_LOCKS|(AUTHOR|COMMITTER)_\w+|MERGE_AUTOEDIT)"
-    r"|PYTEST_ADDOPTS_NONE|GREP_COLORS?|MAKEFILE|CONFIG_NAME|INITIAL|DOCKER_BUILDKIT|GO_?TEST_?TIMEOUT"
+    r"|GREP_COLORS?|DOCKER_BUILDKIT|AWS_(PROFILE|REGION|DEFAULT_REGION)|PIP_(NO_CACHE_DIR|DISABLE_PIP_VERSION_CHECK|QUIET)"
 )
 
 
@@ -78,10 +79,44 @@ def is_dangerous_name(name: str) -> bool:
     return _SAFE_NAMES.fullmatch(name) is None and _DANGEROUS_NAMES.fullmatch(name) is not None
 
 
+_SHELL_NAMES = re.compile(
+    r"PATH|IFS|ENV|HOME|PWD|OLDPWD|PS[0-4]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|FIGNORE|FPATH|ZDOTDIR|SHELL|SHELLOPTS|EDITOR|VISUAL"
+    r"|PAGER|BASH.*|LD_.*|DYLD_.*|GIT_.*|TMPDIR|HIST.*|POSIXLY_CORRECT|LANG|LC_.*"
+)
+
+
+def is_of_the_shell(name: str) -> bool:
+    """Whether a variable that is set but not exported can change what is run: one the shell itself reads, or one that is
+    in the environment and so stays exported."""
+    return (_SHELL_NAMES.fullmatch(name) is not None and is_dangerous_name(name)) or (
+        name in os.environ and is_dangerous_name(name)
+    )
+
+
+_SAFE_VALUES = {
+    "PYTHONPATH": re.compile(r"(?![/~-])[\w./:-]*"),
+    "MAKEFLAGS": re.compile(r"-j\d*|-[skB]"),
+    "NODE_OPTIONS": re.compile(r"--max-old-space-size=\d+|--no-warnings|--enable-source-maps"),
+    "RUSTFLAGS": re.compile(r"-D warnings|-Dwarnings"),
+    "GOFLAGS": re.compile(r"-mod=(mod|vendor|readonly)|-count=1"),
+}
+_COMPILERS = re.compile(r"(cc|gcc|g\+\+|c\+\+|clang|clang\+\+)(-\d+)?")
+_FLAGS = re.compile(r"-[A-Za-z][\w=.-]*( -[A-Za-z][\w=.-]*)*")
+
+
 def is_safe_value(name: str, word: Word) -> bool:
-    """`PAGER=cat`, `GIT_EDITOR=true` and an empty value run nothing."""
-    return word.text in ("", "cat", "true", ":") and (
-        name.endswith(("PAGER", "EDITOR")) or (word.text == "" and name != "PATH")
+    """`PAGER=cat`, `GIT_EDITOR=true`, `CC=clang` and an empty value run nothing that was not meant."""
+    text = word.text
+    if text is None:
+        return False
+    if name in _SAFE_VALUES:
+        return _SAFE_VALUES[name].fullmatch(text) is not None and ".." not in text
+    if name in ("CC", "CXX"):
+        return _COMPILERS.fullmatch(text) is not None
+    if name in ("CFLAGS", "CXXFLAGS", "LDFLAGS", "CPPFLAGS"):
+        return _FLAGS.fullmatch(text) is not None and not re.search(r"-(B|wrapper|fplugin|specs|fuse)", text)
+    return (text in ("cat", "true", ":", "") and name.endswith(("PAGER", "EDITOR"))) or (
+        text == "" and name not in ("PATH", "IFS")
     )
 
 

@@ -23,6 +23,7 @@ from brim.permissions.harmless import (
     TEXTUAL,
     git_only_looks,
     is_dangerous_name,
+    is_of_the_shell,
     is_safe_value,
 )
 from brim.permissions.paths import Place, is_guarded, literal_pattern, locate, matching_paths, shown
@@ -93,7 +94,11 @@ class BashJudge:
         whole = next((rule for rule in [*self.bash["deny"], *self.bash["ask"]] if rule.pattern is None), None)
         if whole is not None:
             return [Part(command, whole.decision, f"the rule {whole.text} is about every command", whole.text)]
-        self.script(command, (self.cwd,), {}, 0)
+        try:
+            self.script(command, (self.cwd,), {}, 0)
+        except RecursionError:
+            self.doubt(command, "it is nested too deeply to judge")
+        self.looked_up(command)
         exact = next(
             (r for r in self.bash["allow"] if r.pattern is not None and r.pattern.strip() == command.strip()), None
         )
@@ -109,6 +114,16 @@ class BashJudge:
             self.parts.append(Part(command, "allow", "it runs nothing"))
         return self.parts
 
+    def looked_up(self, command: str) -> None:
+        """`cp $(which rm) x`: where a denied program lies is handed on."""
+        if not re.search(r"\$\(|`", command):
+            return
+        for rule in self.bash["deny"]:
+            first = rule.words()[0].literal or "\n"
+            asks = rf"\b(?:which|command\s+-v|type\s+-\w+|hash|whereis)\b[^;&|\n]*\b{re.escape(first)}\b"
+            if re.search(asks, command):
+                self.doubt(command, f"it looks up where {first} lies, and there is the rule {rule.text}")
+
     def script(self, text: str, cwds: Sequence[str | None], variables: dict[str, list[Word]], depth: int) -> None:
         if depth > _DEEPEST:
             self.add(text, "ask", "it is nested too deeply to judge")
@@ -116,13 +131,12 @@ class BashJudge:
         script = parse_script(text, cwds, variables)
         for doubt in script.doubts:
             self.doubt(text, doubt)
+        exports = (
+            depth > 0 or re.search(r"\b(?:export|allexport|declare|typeset|readonly)\b|\bset\s+-\w*a", text) is not None
+        )
         for name, values in script.variables.items():
-            if (
-                name not in variables
-                and is_dangerous_name(name)
-                and not all(is_safe_value(name, value) for value in values)
-            ):
-                self.doubt(text, f"setting {name} can change what is run")
+            if name not in variables and (is_dangerous_name(name) if exports else is_of_the_shell(name)):
+                self.assignment(text, name, values)
         for call in script.calls:
             self.call(call, script, depth)
 
@@ -147,10 +161,17 @@ class BashJudge:
         else:
             self.add(text, "ask", why, None, needs)
 
+    def assignment(self, text: str, name: str, values: Iterable[Word]) -> None:
+        if not all(is_safe_value(name, value) for value in values):
+            self.doubt(text, f"setting {name} can change what is run")
+
     def call(self, call: Call, script: Script, depth: int) -> None:
         for redirect in call.redirects:
             self.redirect(redirect, call)
         if call.words:
+            for name, value in call.assignments:
+                if is_dangerous_name(name):
+                    self.assignment(call.text, name, [value])
             self.words(call.words, call, script, depth)
 
     # -- one command ---------------------------------------------------------------------------------------------------
@@ -164,7 +185,7 @@ class BashJudge:
         name = words[0].text
         if self.ruled(words, shown_text):
             return
-        if name is None or not name or words[0].glob or not name.isascii() or name != name.strip():
+        if name is None or not name or words[0].glob or not name.isascii() or name != name.strip("! \t\n"):
             if name is None or words[0].glob:
                 self.doubt(shown_text, f"which command {words[0].raw!r} is, is not known before it runs")
             else:
@@ -184,6 +205,10 @@ class BashJudge:
             effects += program_effects(words)
         open_questions = self.effects(effects, words, rule, covers, call, script, depth, shown_text)
         self.denied_paths(words, call, shown_text)
+        if base not in SILENT:
+            self.globbed_options(words, call, shown_text)
+        if base not in LOOKERS or base in ("cat", "xargs", "awk", "sed"):
+            self.renamed_program(words, shown_text)
         if base not in TEXTUAL and wrapper is None and canonical(name) not in TEXTUAL:
             self.hidden_command(words, shown_text)
         if wrapper is not None and wrapper[0] and effects:
@@ -227,8 +252,11 @@ class BashJudge:
             same = canonical(name)
             if same != name:
                 forms.append([known(same), *words[1:]])
-            if os.path.basename(name) == "git":
+            base = os.path.basename(name)
+            if base == "git":
                 forms.append(strip_globals(words))
+            elif base.startswith("git-") and len(base) > 4:
+                forms.append([known("git"), known(base[4:]), *words[1:]])
         for decision in ("deny", "ask"):
             for rule in self.bash[decision]:
                 if rule.pattern is None:
@@ -348,17 +376,52 @@ class BashJudge:
             self.add(text, "allow", "changes only the shell that runs it")
 
     def hidden_command(self, words: Sequence[Word], text: str) -> None:
-        """An unknown program may run the words it is given: `somewrapper rm -rf x`."""
+        """An unknown program may run the words it is given: `somewrapper rm -rf x`, `somewrapper "cd /; rm x"`."""
         for start in range(1, len(words)):
-            word = words[start]
-            if word.text is None or not re.fullmatch(r"[\w./+-]+", word.text):
+            given = words[start].text
+            if given is None:
                 continue
+            tail = given.rpartition("=")[2]
             for rule in self.bash["deny"]:
-                if rule.pattern is not None and rule.words()[0].literal and forbids(rule, words[start:]) == "yes":
+                first = rule.words()[0].literal if rule.pattern is not None else None
+                if not first:
+                    continue
+                inside = re.search(rf"(?:^|[\s;&|(`/\"'])({re.escape(first)})(?:$|[\s;&|)`\"'])", tail)
+                if (inside and re.search(r"\s", tail)) or forbids(rule, [known(tail), *words[start + 1 :]]) == "yes":
                     self.add(
-                        text, "ask", f"{words[0].raw} may run {word.raw}, and there is the rule {rule.text}", rule.text
+                        text,
+                        "ask",
+                        f"{words[0].raw} may run {words[start].raw}, and there is the rule {rule.text}",
+                        rule.text,
                     )
                     return
+
+    def renamed_program(self, words: Sequence[Word], text: str) -> None:
+        """A copy of a denied program, or a link to it, runs under another name: `cp /bin/rm x; ./x y`."""
+        for word in words[1:]:
+            folder, _, base = (word.text or "").rpartition("/")
+            if not re.search(r"bin$|/lib", folder):
+                continue
+            for rule in self.bash["deny"]:
+                first = rule.words()[0] if rule.pattern is not None else None
+                if first is not None and not first.star and re.fullmatch(first.regex, base):
+                    self.add(
+                        text,
+                        "ask",
+                        f"it can give {word.raw} another name, and there is the rule {rule.text}",
+                        rule.text,
+                    )
+                    return
+
+    def globbed_options(self, words: Sequence[Word], call: Call, text: str) -> None:
+        """A file named like an option becomes one where a pattern names it: `sort *` beside a file `-oX`."""
+        for word in words[1:]:
+            if not word.glob or word.text is None or word.text[:1] not in "*?[":
+                continue
+            made_here = re.search(r"(?:--\s+|/)['\"]?-\w", self.command)
+            if made_here or any(each.startswith("-") for cwd in call.cwds for each in self.expanded(word.text, cwd)):
+                self.doubt(text, f"{word.raw} may become an option")
+                return
 
     def foreign_repository(self, words: Sequence[Word], call: Call, text: str) -> None:
         """A folder that is itself a bare repository brings its own settings, which can run programs."""
@@ -412,7 +475,7 @@ class BashJudge:
                 allowed = None
             if allowed is not None:
                 self.add(text, "allow", f"writes {where}: {allowed.text}", allowed.text)
-            elif granted:
+            elif granted or (self.everything and not guarded):
                 continue
             elif self.mode == "accept-edits" and place.inside and not guarded:
                 self.add(text, "allow", f"writes {where}: edits are accepted")

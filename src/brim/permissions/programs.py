@@ -77,7 +77,6 @@ RISKS: Mapping[str, Risks] = {
     "date": Risks({"-s": "doubt", "--set": "doubt"}, "dfr"),
     "file": Risks({"-C": "doubt", "--compile": "doubt", "-z": "doubt", "-Z": "doubt"}, "efFmP"),
     "tcpdump": Risks({"-z": "doubt", "-w": "write"}, "BcCEFGijmMQrsTVy"),
-    "gcc": Risks(dict.fromkeys(("-wrapper", "-fplugin", "-B", "-specs"), "doubt")),
     "pytest": Risks({"--basetemp": "doubt", "--rootdir": "doubt", "-c": "doubt", "--confcutdir": "doubt",
                      "-o": "doubt", "--override-ini": "doubt", "-p": "doubt", "--junitxml": "write",
                      "--junit-xml": "write", "--log-file": "write", "--resultlog": "write", "--pdbcls": "doubt",
@@ -209,6 +208,10 @@ def _interpreter(name: str, words: Sequence[Word]) -> Iterator[Effect]:
         yield Effect("doubt", why=f"{name} may run what it reads")
 
 
+_RUN_TEXT = (None, "timeit", "pdb", "code", "idlelib", "runpy", "trace", "asyncio", "sqlite3")
+"""Modules of python that run what they are given or read."""
+
+
 def _python(words: Sequence[Word]) -> Iterator[Effect]:
     position = 1
     while position < len(words):
@@ -234,7 +237,10 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
                 return
             if letter == "m":
                 rest = [known(text[offset + 1 :])] if text[offset + 1 :] else []
-                yield Effect("acts", (*rest, *words[position + 1 :]), "python -m runs a module")
+                inner = (*rest, *words[position + 1 :])
+                yield Effect("acts", inner, "python -m runs a module")
+                if not inner or inner[0].text in _RUN_TEXT:
+                    yield Effect("doubt", why="that module of python runs what it is given")
                 return
             if letter == "i":
                 yield Effect("doubt", why="python -i reads a program from its input", option="-i")
@@ -273,8 +279,6 @@ def _find(words: Sequence[Word]) -> Iterator[Effect]:
             yield Effect("write", (target,), f"find {text}", text)
         elif text == "-files0-from":
             yield Effect("doubt", why="find -files0-from", option=text)
-        elif word.glob and not re.match(r"[\w./]", text):
-            yield Effect("doubt", why=f"{word.raw} may turn into an action of find")
 
 
 UNKNOWN_FILE = Word("{}", None, head="./")
@@ -541,6 +545,28 @@ def _tar(words: Sequence[Word]) -> Iterator[Effect]:
             yield Effect("doubt", why=f"tar may take {word.text} for a file on another machine")
 
 
+def _gcc(words: Sequence[Word]) -> Iterator[Effect]:
+    for word in words[1:]:
+        if word.text is None and word.may_be_option():
+            yield Effect("doubt", why=f"{word.raw} may turn into an option of the compiler")
+        elif re.match(r"-(wrapper|fplugin|specs|B)|--specs|@", word.text or ""):
+            yield Effect("doubt", why=f"{word.text} makes the compiler run something", option=word.text or "")
+
+
+def _cmake(words: Sequence[Word]) -> Iterator[Effect]:
+    for position, word in enumerate(words[1:], 1):
+        if word.text == "-E":
+            yield Effect("acts", tuple(words[position + 1 :]), "cmake -E runs a command")
+        if word.text in ("-E", "-P"):
+            yield Effect("doubt", why=f"cmake {word.text} runs something", option=word.text)
+
+
+def _apt(words: Sequence[Word]) -> Iterator[Effect]:
+    for word in words[1:]:
+        if re.match(r"-o|--option|-c|--config-file", word.text or ""):
+            yield Effect("doubt", why=f"apt {word.text} changes what is run", option=word.text or "")
+
+
 def _unlink(words: Sequence[Word]) -> Iterator[Effect]:
     yield Effect("acts", (known("rm"), *words[1:]), f"{words[0].text} deletes files")
 
@@ -572,6 +598,8 @@ def _sets_names(words: Sequence[Word]) -> Iterator[Effect]:
     name = words[0].text or ""
     after = {"test": "-v", "[": "-v", "printf": "-v"}.get(name)
     for position, word in enumerate(words[1:], 1):
+        if name == "unset" and word.text in ("PATH", "IFS", "-f"):
+            yield Effect("doubt", why=f"unset {word.text} can change what is run")
         if after is not None and words[position - 1].text != after and not (word.text or "").startswith(after):
             continue
         if after is None and word.text is None and word.harmless:
@@ -592,8 +620,8 @@ HANDLERS: Mapping[str, Handler] = {
     "dd": _dd, "openssl": _openssl, "grep": _grep, "npm": _npm, "pnpm": _npm, "yarn": _npm, "go": _go, "tar": _tar,
     "unlink": _unlink, "shred": _unlink, "rmdir": _unlink, "srm": _unlink, "trash": _unlink, "docker": _docker,
     "podman": _docker, "kubectl": _docker, "nerdctl": _docker, "truncate": _truncate,
-    "ld.so": _eats_input, "alias": _eats_input, "hash": _eats_input, "enable": _eats_input, "bind": _eats_input,
-    "complete": _eats_input, "source": _eats_input, ".": _eats_input, "fc": _eats_input, "history": _eats_input,
+    "gcc": _gcc, "cmake": _cmake, "apt": _apt, "apt-get": _apt,
+    **dict.fromkeys(names("alias hash enable bind complete source . fc history"), _eats_input),
     **dict.fromkeys(names("unset read export declare typeset local readonly getopts test [ printf"), _sets_names),
     "mapfile": _mapfile, "readarray": _mapfile,
 }  # fmt: skip

@@ -208,7 +208,12 @@ def forbids(rule: Rule, words: Sequence[Word]) -> Match:
     places = [
         word for word in pattern[1:] if not (word.literal and word.literal.startswith("-") and len(word.literal) > 1)
     ]
-    return "no" if found == "no" else _weaker(found, _aligned(places, words[1:], after_option=False))
+    if found == "no":
+        return "no"
+    try:
+        return _weaker(found, _aligned(places, words[1:], after_option=False))
+    except RecursionError:  # thousands of words
+        return "maybe"
 
 
 def _weaker(one: Match, other: Match) -> Match:

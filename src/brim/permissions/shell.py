@@ -75,7 +75,7 @@ _NOT_OF_THE_USER = re.compile(r"IFS|REPLY|MAPFILE|OPTARG|OPTIND|DIRSTACK|FUNCNAM
 _PLAIN_OUTPUT = re.compile(
     r"pwd|nproc|whoami|id -un?|uname( -[a-z]+)?|arch|date( -u)?( \+%[\w%:.T-]*)?"
     r"|git rev-parse( --short| --abbrev-ref| --show-toplevel| --verify)*( [A-Za-z][\w./@{}^~]*)?"
-    r"|git merge-base [A-Za-z][\w./-]* [A-Za-z][\w./-]*|git branch --show-current"
+    r"|git rev-list --count [\w./^~@-]*|git merge-base [A-Za-z][\w./-]* [A-Za-z][\w./-]*|git branch --show-current"
     r"|(?:[^;&`$()\n]*\| *)?wc -[lwc]+(?: [^;&`$()|\n]*)?"
 )
 _SUBSTITUTION = re.compile(r"(?:\\.)|(\$\(|`|\$\{|\$\[)", re.DOTALL)
@@ -154,17 +154,23 @@ class _Reader:
             self.check_leaves(root)
             self.collect(root)
             self.visit(root)
+            self.keep_variables()
         except RecursionError:
             self.doubt("it is nested too deeply")
         if self.literal_code and self.evaluates:
             self.doubt("text that looks like a command stands where arithmetic may run it")
+
+    def keep_variables(self) -> None:
+        """What is assigned, for scripts inside this one."""
         for name, values in self.assigned.items():
             self.script.variables[name] = [v if isinstance(v, Word) else self.one_word(v) for v in values]
 
     def check_leaves(self, root: Node) -> None:
         """Nothing of the source may fall between the nodes, and no leaf may hide a substitution."""
-        end = 0
+        end, body_end = 0, 0
         for node in _nodes(root):
+            if node.type == "heredoc_body":
+                body_end = node.end_byte
             if node.type in ("raw_string", "ansi_c_string", "word", "string"):
                 self.literal_code |= self.quotes_code(node)
             if node.type == "command":
@@ -176,7 +182,11 @@ class _Reader:
             if node.child_count:
                 continue
             gap = self.source[end : node.start_byte].replace(b"\\\n", b"")
-            if gap.strip(b" \t\n") and (node.parent is None or node.parent.type != "heredoc_body"):
+            if node.start_byte < body_end or end < body_end:
+                gap = b""
+            if gap.strip(b" \t\n") == b"-" and node.type in ("<<", "<<-"):
+                gap = b""  # a lone `-` before a here-document gets no node; for every command it means the same as none
+            if gap.strip(b" \t\n"):
                 self.doubt("the grammar leaves out a part of it")
             end = max(end, node.end_byte)
             text = self.text(node)
@@ -579,7 +589,10 @@ class _Reader:
                 words += more
             elif child.type == "herestring_redirect":
                 pass
-            elif child.type == "command_name" or child.is_named or child in node.children_by_field_name("argument"):
+            elif child.type == "subshell" and words and words[0].text == "time":
+                self.visit(child)  # `time (…)`
+                continue
+            elif child.is_named:
                 words += self.words(child)
             elif child.type not in ("(", ")"):
                 words += build_words(self.text(child), decode_bare(self.text(child)))
