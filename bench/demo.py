@@ -39,23 +39,23 @@ VENDORED = (
     " result is checked twice\n"
 )
 TODOS: Mapping[str, tuple[str, ...]] = {
-    "api/orders.py": (
+    "shop/api/orders.py": (
         "check the currency", "return 409 when paid already", "page through large results", "log the request id",
     ),
-    "api/carts.py": (
+    "shop/api/carts.py": (
         "merge the guest cart after login", "refuse negative quantities", "expire carts", "cache the price list",
     ),
-    "api/users.py": (
+    "shop/api/users.py": (
         "limit password resets", "mail in the user's language", "drop the old session cookie", "hash the tokens",
     ),
-    "billing/invoices.py": (
+    "shop/billing/invoices.py": (
         "round half to even", "support credit notes", "write the PDF in a worker", "number invoices without gaps",
     ),
-    "billing/taxes.py": ("load the rates from the table", "test the 2027 rates", "ask about gift cards"),
-    "search/index.py": ("rebuild in steps", "strip accents", "index product notes", "measure memory"),
-    "search/query.py": ("escape wildcards", "boost exact titles", "time out after two seconds"),
-    "storage/files.py": ("stream uploads", "check the disk space", "delete orphans at night"),
-    "storage/cache.py": ("evict by size", "share one client", "survive a restart"),
+    "shop/billing/taxes.py": ("load the rates from the table", "test the 2027 rates", "ask about gift cards"),
+    "shop/search/index.py": ("rebuild in steps", "strip accents", "index product notes", "measure memory"),
+    "shop/search/query.py": ("escape wildcards", "boost exact titles", "time out after two seconds"),
+    "shop/storage/files.py": ("stream uploads", "check the disk space", "delete orphans at night"),
+    "shop/storage/cache.py": ("evict by size", "share one client", "survive a restart"),
     "web/checkout.ts": ("disable the button", "show the shipping cost", "retry once"),
     "web/catalog.ts": ("load images lazily", "keep the scroll position", "remove the old grid"),
     "tests/test_orders.py": ("cover the refund path", "freeze the clock"),
@@ -82,7 +82,7 @@ class Demo:
     """One run: a project and a store in a temporary folder, the user's model folder, `ai` and `brim` as processes."""
 
     def __init__(self, root: Path) -> None:
-        self.project = root / "shop"
+        self.project = root / "project"
         self.programs = Path(sys.executable).parent
         # The demonstration's own: no settings of the user's, no key, no server that happens to run.
         self.env = {**os.environ, "BRIM_CONFIG": str(root / "none.toml"), "BRIM_STORE": str(root / "demo.db")}

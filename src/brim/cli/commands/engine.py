@@ -168,7 +168,7 @@ def read_request(command: str) -> dict[str, Any]:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("no request on stdin", hint=f"brim {command} < request.json")
     try:
-        body = json.loads(sys.stdin.buffer.read())
+        body = json.loads(sys.stdin.buffer.read().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UsageError(f"stdin is not UTF-8: {error.reason} at byte {error.start}", hint="send UTF-8 text") from error
     except json.JSONDecodeError as error:
