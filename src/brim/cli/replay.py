@@ -69,7 +69,7 @@ def replay(
     with _progress(sum(path.stat().st_size for path in paths)) as step:
         figures = run(read_transcripts(paths, _warn), plays, jobs=jobs, engine=engine, journal=resume, step=step)
     report = figures.report(times=times or not as_json)
-    if not report["files"]:
+    if not figures.all.requests:
         from brim.errors import UsageError
 
         raise UsageError(

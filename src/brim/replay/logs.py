@@ -117,6 +117,8 @@ class Chat:
         last = self.messages[-1] if self.messages else None
         for call in wire.get("tool_calls") or ():
             self._tools[str(call["id"])] = str(call["function"]["name"])
+        if message.role == "tool" and not message.result.text.strip() and isinstance(wire["content"], str):
+            wire["content"] = message.result.text  # a log is not mended
         if wire["role"] == "tool" and (tool := self._tools.get(str(wire.get("tool_call_id")))):
             wire["name"] = tool
         if last is not None and last["role"] == wire["role"] == "assistant" and not self._closed:
