@@ -196,7 +196,9 @@ def _sum_up(tool: str, arguments: Mapping[str, Any], parts: Sequence[Part], rule
         if not found:
             continue
         part = found[0]
-        why = part.why if len(parts) == 1 or part.text in part.why else f"{part.text}: {part.why}"
+        whole = arguments.get("command") if tool == "bash" else None
+        alone = whole in (None, part.text) or part.text in part.why
+        why = part.why if alone else f"{part.text}: {part.why}"
         if decision == "deny":
             return Verdict("deny", why, part.rule, tuple(parts))
         needs = _needs(tool, arguments, found, rules)

@@ -47,6 +47,16 @@ _WRITERS = names(
     " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget"
 )
 """Commands whose arguments may be files they write."""
+_FOLLOWS = {
+    "grep": r"-\w*R\w*|--deref.*",
+    "egrep": r"-\w*R\w*|--deref.*",
+    "rg": r"-\w*L\w*|--follow",
+    "find": r"-L|-H|-follow",
+    "fd": r"-\w*L\w*|--follow",
+    "tree": r"-\w*l\w*",
+    "du": r"-\w*[LD]\w*|--deref.*",
+}
+"""Options that follow links, wherever they lead."""
 _COUNT = r'-?\w*"?\$(\(\(.*\)\)|[?#$]|\{#\w+\})"?'
 """What becomes a number, which is no file."""
 
@@ -211,7 +221,7 @@ class BashJudge:
             self.renamed_program(words, shown_text)
         if base not in TEXTUAL and wrapper is None and canonical(name) not in TEXTUAL:
             self.hidden_command(words, shown_text)
-        if wrapper is not None and wrapper[0] and effects:
+        if wrapper is not None and wrapper[0] and any(effect.kind not in ("read", "acts") for effect in effects):
             return
         if rule is not None:
             self.add(shown_text, "allow", f"allowed by {rule.text}", rule.text)
@@ -224,7 +234,9 @@ class BashJudge:
         elif self.looks(base, words, effects, call):
             self.add(shown_text, "allow", "only looks, inside the workspace")
         else:
-            self.default(shown_text, f"no rule allows {base}", self.offer(words, open_questions))
+            reads = base in LOOKERS and not open_questions
+            why = f"no rule allows {base} to read outside the workspace" if reads else f"no rule allows {base}"
+            self.default(shown_text, why, self.offer(words, open_questions))
 
     def allowed_by(self, words: Sequence[Word]) -> Rule | None:
         forms = [words]
@@ -574,6 +586,8 @@ class BashJudge:
             return False
         if any(cwd is None or not self.inside(cwd, cwd) for cwd in call.cwds):
             return False
+        if any(re.fullmatch(_FOLLOWS.get(base, "(?!)"), word.text or "") for word in words[1:]):
+            return False
         reads = [redirect.target for redirect in call.redirects if redirect.operator.startswith("<")]
         if base in SILENT:
             return all(self.stays(word, call) for word in reads)
@@ -581,9 +595,7 @@ class BashJudge:
 
     def stays(self, word: Word, call: Call) -> bool:
         if word.text is None:
-            return word.head == "./" or (
-                word.harmless and not word.splits and bool(re.match(r"[A-Za-z0-9]", word.head)) and False
-            )
+            return word.head == "./"
         for path, _ in _paths_in(word):
             if word.tilde and not re.match(r"~(/|$)", path):
                 return False

@@ -2,8 +2,9 @@
 
 A pattern for bash is a list of words, compared with the words of a command after quotes are taken off, so neither
 quoting nor spacing hides anything. `*` alone at the end stands for any further words, none included; alone between
-other words for exactly one word in an allow rule and for any number in a deny or ask rule; inside a word (`test:*`)
-for characters of that word only. `git *` therefore does not match `gitk`. `git push:*` is another spelling of
+other words for exactly one word in an allow rule and for any number in a deny or ask rule; inside a word for characters
+of that word only, but at the end of the last one (`npm run test*`) for further words as well. `git *` does not match
+`gitk`. `git push:*` is another spelling of
 `git push *`. A deny or ask rule without a star covers every further word, too; an allow rule does not.
 
 What allows is compared narrowly, what denies broadly: options of a deny rule may stand anywhere and in any spelling
@@ -41,11 +42,13 @@ _TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", 
 
 
 class PatternWord(msgspec.Struct, frozen=True):
-    """One word of a pattern: `regex` over a whole word, or any words at all (`star`). `literal`: its text without globs."""
+    """One word of a pattern: `regex` over a whole word, or any words at all (`star`). `literal`: its text without globs;
+    `open`: as the last one it covers what follows, too (`test*`, but not `src/*`, which is about a path)."""
 
     regex: str
     star: bool
     literal: str | None
+    open: bool = False
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -147,7 +150,9 @@ def split_pattern(pattern: str) -> tuple[PatternWord, ...]:
 
 
 def _pattern_word(regex: str, literal: str, plain: bool) -> PatternWord:
-    return PatternWord(regex, regex == ".*" and not plain, literal if plain else None)
+    star = regex == ".*" and not plain
+    opens = regex.endswith(".*") and not (plain or star or "/" in literal)
+    return PatternWord(regex, star, literal if plain else None, opens)
 
 
 def quote_word(text: str) -> str:
@@ -176,7 +181,7 @@ def allows(rule: Rule, words: Sequence[Word]) -> bool:
             return False
         if re.fullmatch(want.regex, text, re.DOTALL) is None:
             return False
-    return len(words) == len(pattern)
+    return len(words) == len(pattern) or (bool(pattern) and pattern[-1].open)
 
 
 def plain_name(name: str) -> str:
@@ -192,6 +197,8 @@ def forbids(rule: Rule, words: Sequence[Word]) -> Match:
         pattern.pop()
     if not words:
         return "no"
+    if rule.pattern is not None and "*" in rule.pattern and _as_text(rule.pattern, words):
+        return "yes"
     name = words[0].text
     first = pattern[0]
     if name is None:
@@ -214,6 +221,14 @@ def forbids(rule: Rule, words: Sequence[Word]) -> Match:
         return _weaker(found, _aligned(places, words[1:], after_option=False))
     except RecursionError:  # thousands of words
         return "maybe"
+
+
+def _as_text(pattern: str, words: Sequence[Word]) -> bool:
+    """Whether a pattern with stars covers the command as one text: `*--no-verify*`, `git commit * -n *`."""
+    if any(word.text is None for word in words):
+        return False
+    regex = "".join(".*" if char == "*" else re.escape(char) for char in pattern)
+    return re.fullmatch(regex, " ".join(word.text or "" for word in words), re.DOTALL) is not None
 
 
 def _weaker(one: Match, other: Match) -> Match:

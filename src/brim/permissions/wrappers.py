@@ -139,7 +139,8 @@ def wrapped(words: Sequence[Word], name: str) -> tuple[bool, list[Effect]] | Non
             return True, []
         return True, [Effect("script", (rest[0],), "trap")]
     if name == "env":
-        return True, list(_env(words))
+        effects = list(_env(words))
+        return any(effect.kind in ("run", "script", "doubt") for effect in effects), effects
     if name in _RUN_VERBS:
         for position, word in enumerate(words[1:4], 1):
             if word.text in _RUN_VERBS[name]:
@@ -327,5 +328,3 @@ def _env(words: Sequence[Word]) -> Iterator[Effect]:
     inner = words[position:]
     if inner:
         yield Effect("run", tuple(inner), "env")
-    else:
-        yield Effect("read", (), "env prints the environment")
