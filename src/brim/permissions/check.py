@@ -89,7 +89,8 @@ def _judge(
     read_only: bool,
 ) -> list[Part]:
     if tool == "bash":
-        from brim.permissions.judge import BashJudge, Rules
+        from brim.permissions.files import Rules
+        from brim.permissions.judge import BashJudge
 
         commands = [value for key in ("command", "cmd", "script") if (value := arguments.get(key)) is not None]
         parts: list[Part] = []

@@ -7,14 +7,12 @@ cannot be judged, allowed by an allow rule of its own, by the list of harmless c
 from __future__ import annotations
 
 import fnmatch
-import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Literal
 
 from brim.permissions.effects import Effect
+from brim.permissions.files import FileJudge
 from brim.permissions.git import git_effects, strip_globals
 from brim.permissions.harmless import (
     FURNITURE,
@@ -26,10 +24,10 @@ from brim.permissions.harmless import (
     is_of_the_shell,
     is_safe_value,
 )
-from brim.permissions.paths import Place, is_guarded, literal_pattern, locate, matching_paths, shown
 from brim.permissions.programs import canonical, program_effects
 from brim.permissions.rules import Rule, allows, forbids, format_rule, plain_name, quote_word
-from brim.permissions.shell import Call, Redirect, Script, parse_script
+from brim.permissions.shell import parse_script
+from brim.permissions.values import Call, Script
 from brim.permissions.verdict import Part
 from brim.permissions.words import Word, known, names
 from brim.permissions.wrappers import wrapped
@@ -39,14 +37,7 @@ _SUBCOMMANDS = names(
     " terraform aws gcloud az helm make dotnet mvn gradle bundle rails conda rustup deno bun composer"
 )
 _EXACTLY = names("rm rmdir mv dd chmod chown curl wget eval kill pkill killall shutdown reboot mkfs truncate shred")
-_NOTHING = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin")
 _DEEPEST = 8
-_LIMITS: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
-_WRITERS = names(
-    "cp mv tee touch mkdir ln install dd truncate chmod chown chgrp rsync tar unzip sed patch rm rmdir shred scp split"
-    " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget"
-)
-"""Commands whose arguments may be files they write."""
 _FOLLOWS = {
     "grep": r"-\w*R\w*|--deref.*",
     "egrep": r"-\w*R\w*|--deref.*",
@@ -57,41 +48,10 @@ _FOLLOWS = {
     "du": r"-\w*[LD]\w*|--deref.*",
 }
 """Options that follow links, wherever they lead."""
-_COUNT = r'-?\w*"?\$(\(\(.*\)\)|[?#$]|\{#\w+\})"?'
-"""What becomes a number, which is no file."""
 
 
-class Rules:
-    """The rules of one check, by decision and tool."""
-
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        every = list(rules)
-        self.deny = [rule for rule in every if rule.decision == "deny"]
-        self.ask = [rule for rule in every if rule.decision == "ask"]
-        self.allow = [rule for rule in every if rule.decision == "allow"]
-
-    def of(self, decision: Literal["deny", "ask", "allow"], *tools: str) -> list[Rule]:
-        """Rules about any of the tools."""
-        rules = {"deny": self.deny, "ask": self.ask, "allow": self.allow}[decision]
-        return [rule for rule in rules if rule.tool in tools or ("*" in rule.tool and any(
-            fnmatch.fnmatchcase(tool, rule.tool) for tool in tools))]  # fmt: skip
-
-
-class BashJudge:
+class BashJudge(FileJudge):
     """Judges one command line. `parts` is what came of it."""
-
-    def __init__(self, rules: Rules, workspace: Path, mode: str, cwd: str | None) -> None:
-        self.rules = rules
-        self.workspace = workspace
-        self.root = os.path.realpath(workspace)
-        self.mode = mode
-        self.cwd = cwd or self.root
-        self.parts: list[Part] = []
-        self.bash = {d: rules.of(d, "bash") for d in ("deny", "ask", "allow")}
-        self.everything = next((rule for rule in self.bash["allow"] if rule.pattern is None), None)
-        self.limits = bool(self.bash["deny"] or self.bash["ask"] or rules.of("deny", "read", "write", "edit")
-                           or rules.of("ask", "read", "write", "edit"))  # fmt: skip
-        self.command = ""
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
@@ -149,27 +109,6 @@ class BashJudge:
                 self.assignment(text, name, values)
         for call in script.calls:
             self.call(call, script, depth)
-
-    def add(
-        self,
-        text: str,
-        decision: Literal["allow", "ask", "deny"],
-        why: str,
-        rule: str | None = None,
-        needs: str | None = None,
-    ) -> None:
-        self.parts.append(Part(text if len(text) <= 300 else text[:299] + "…", decision, why, rule, needs))
-
-    def doubt(self, text: str, why: str, needs: str | None = None) -> None:
-        """Something that cannot be judged: asked about even where everything is allowed, since some things are denied."""
-        self.add(text, "ask", why, None, needs)
-
-    def default(self, text: str, why: str, needs: str | None) -> None:
-        """Something no rule speaks of."""
-        if self.mode == "allow-all":
-            self.add(text, "allow", "the mode allows all that is not denied")
-        else:
-            self.add(text, "ask", why, None, needs)
 
     def assignment(self, text: str, name: str, values: Iterable[Word]) -> None:
         if not all(is_safe_value(name, value) for value in values):
@@ -445,136 +384,6 @@ class BashJudge:
                 self.doubt(text, f"{bare} is a bare repository with settings of its own")
                 return
 
-    # -- files ---------------------------------------------------------------------------------------------------------
-
-    def redirect(self, redirect: Redirect, call: Call) -> None:
-        operator, target = redirect.operator, redirect.target
-        text = target.text
-        if operator in (">&", "<&") and text is not None and re.fullmatch(r"\d*-?", text):
-            return
-        if text in _NOTHING or (text is not None and re.fullmatch(r"/dev/fd/\d+", text)):
-            return
-        if operator in ("<", "<&"):
-            if text is not None and text.startswith(("/dev/tcp/", "/dev/udp/")):
-                self.doubt(f"{operator} {target.raw}", "it opens a network connection")
-            self.read(target, call, f"{operator} {target.raw}")
-            return
-        self.write(target, call, f"{operator} {target.raw}")
-
-    def write(self, target: Word, call: Call, text: str, *, granted: bool = False) -> None:
-        """A file that is written. `granted`: the rule for the command names it."""
-        path = target.text
-        if path is not None and (path in _NOTHING or re.fullmatch(r"/dev/fd/\d+", path)):
-            return
-        if path is None or target.glob or path.startswith(("/dev/tcp/", "/dev/udp/")):
-            if not granted:
-                self.doubt(text, f"which file {target.raw} is, is not known before it runs")
-            return
-        for cwd in call.cwds:
-            place = self.place(target, cwd)
-            if place is None:
-                self.doubt(text, f"where {target.raw} lies is not known")
-                return
-            where = shown(place, self.workspace)
-            for decision in _LIMITS:
-                rule = matching_paths(self.rules.of(decision, "write", "edit"), place, self.workspace)
-                if rule is not None:
-                    self.add(text, rule.decision, f"writes {where}: {rule.text}", rule.text)
-                    return
-            allowed = matching_paths(self.rules.of("allow", "write"), place, self.workspace)
-            guarded = is_guarded(place.real)
-            if allowed is not None and guarded and not is_guarded(f"/{allowed.pattern or ''}"):
-                allowed = None
-            if allowed is not None:
-                self.add(text, "allow", f"writes {where}: {allowed.text}", allowed.text)
-            elif granted or (self.everything and not guarded):
-                continue
-            elif self.mode == "accept-edits" and place.inside and not guarded:
-                self.add(text, "allow", f"writes {where}: edits are accepted")
-            else:
-                pattern = literal_pattern(place, self.workspace)
-                self.default(text, f"it writes {where}", format_rule("write", pattern) if pattern else None)
-                return
-
-    def place(self, word: Word, cwd: str | None) -> Place | None:
-        path = word.text
-        if path is None or (cwd is None and not path.startswith("/") and not word.tilde):
-            return None
-        if word.tilde and not re.match(r"~(/|$)", path):
-            return None
-        return locate(path, self.workspace, cwd, home=word.tilde)
-
-    def read(self, target: Word, call: Call, text: str) -> None:
-        self.denied_paths([known("cat"), target], call, text)
-
-    def denied_paths(self, words: Sequence[Word], call: Call, text: str) -> None:
-        """Deny and ask rules about files hold for the arguments of commands, too."""
-        if not words or words[0].text in SILENT:
-            return
-        tools = ("read", "write", "edit") if canonical(words[0].text or "") in _WRITERS else ("read",)
-        rules = [rule for decision in _LIMITS for rule in self.rules.of(decision, *tools) if rule.pattern is not None]
-        if not rules:
-            return
-        if words[0].text == "git":
-            shape = strip_globals(words)
-            if len(shape) > 1 and shape[1].text not in (
-                "diff",
-                "grep",
-                "hash-object",
-                "archive",
-                "blame",
-                "apply",
-                "show",
-            ):
-                words = [word for word in words if word.text is not None]
-        for word in words[1:]:
-            if word.text is None:
-                if word.head != "/dev/fd/" and not (word.harmless and re.fullmatch(_COUNT, word.raw)):
-                    self.doubt(text, f"which file {word.raw} is, is not known, and some may not be read or written")
-                    return
-                continue
-            for path, tilde in _paths_in(word):
-                for cwd in call.cwds:
-                    for each in self.expanded(path, cwd) if word.glob else [path]:
-                        place = self.place(Word(each, each, tilde=tilde), cwd)
-                        if place is None:
-                            if cwd is None:
-                                self.doubt(text, f"where {word.raw} lies is not known")
-                            continue
-                        rule = matching_paths(rules, place, self.workspace)
-                        if rule is not None:
-                            self.add(
-                                text, rule.decision, f"it names {shown(place, self.workspace)}: {rule.text}", rule.text
-                            )
-                            return
-        if _goes_below(words):
-            named = [word.text for word in words[1:] if word.text and not word.text.startswith("-")]
-            for cwd in call.cwds:
-                folders = [each for each in named if os.path.isdir(os.path.join(cwd or self.root, each))] or ["."]
-                for rule in rules:
-                    if any(self.holds(folder, cwd or self.root, rule) for folder in folders):
-                        self.doubt(text, f"it goes through folders that hold what {rule.text} is about")
-                        return
-
-    def expanded(self, pattern: str, cwd: str | None) -> list[str]:
-        base = cwd or self.root
-        found = glob.glob(pattern, root_dir=base, include_hidden=True)[:500]
-        return found or [pattern]
-
-    def holds(self, folder: str, cwd: str, rule: Rule) -> bool:
-        """Whether a folder holds a file that a rule covers, as far as a short look tells."""
-        top = os.path.realpath(os.path.join(cwd, folder))
-        seen = 0
-        for path, folders, files in os.walk(top):
-            for name in (*files, *folders):
-                seen += 1
-                place = locate(os.path.join(path, name), self.workspace)
-                if place is not None and matching_paths([rule], place, self.workspace):
-                    return True
-            if seen > 3000:
-                return True
-        return False
-
     def looks(self, base: str, words: Sequence[Word], effects: Sequence[Effect], call: Call) -> bool:
         """Whether a command may run without a rule: on the list, and nothing it names lies outside the workspace."""
         if base == "git":
@@ -592,52 +401,6 @@ class BashJudge:
         if base in SILENT:
             return all(self.stays(word, call) for word in reads)
         return all(self.stays(word, call) for word in [*words[1:], *reads])
-
-    def stays(self, word: Word, call: Call) -> bool:
-        if word.text is None:
-            return word.head == "./"
-        for path, _ in _paths_in(word):
-            if word.tilde and not re.match(r"~(/|$)", path):
-                return False
-            full = os.path.expanduser(path) if word.tilde else path
-            for cwd in call.cwds:
-                if cwd is None:
-                    return False
-                if not all(self.inside(each, cwd) for each in (self.expanded(full, cwd) if word.glob else [full])):
-                    return False
-        return True
-
-    def inside(self, path: str, cwd: str) -> bool:
-        """Inside the workspace, or nowhere at all: what does not exist cannot be read."""
-        place = locate(path, self.workspace, cwd, home=False)
-        if place is None:
-            return False
-        return place.inside or place.real in _NOTHING or not os.path.lexists(os.path.join(cwd, path))
-
-
-def _paths_in(word: Word) -> list[tuple[str, bool]]:
-    """What of a word may be a path: the word, the value of an option, what follows `@` or `=`."""
-    text = word.text or ""
-    found = [(text, word.tilde)]
-    if text.startswith("-"):
-        found = [(text[2:], False)] if len(text) > 2 and text[1] != "-" else []
-    if "=" in text:
-        value = text.partition("=")[2]
-        found.append((value, value.startswith("~")))
-    found += [(path[1:], False) for path, _ in list(found) if path.startswith("@")]
-    return [(path, tilde) for path, tilde in found if path]
-
-
-def _goes_below(words: Sequence[Word]) -> bool:
-    name = canonical(words[0].text or "")
-    if name in ("rg", "ag", "ack", "zip", "rsync", "7z"):
-        return True
-    if name == "tar":
-        return any(re.match(r"-?\w*[cru]|--(create|append|update)", word.text or "-c") for word in words[1:3])
-    return name in ("grep", "cp", "scp", "diff", "mv", "chmod", "chown") and any(
-        word.text is None or re.fullmatch(r"-\w*[rRa]\w*|--(recursive|archive|dereference-recursive)", word.text)
-        for word in words[1:]
-    )
 
 
 def _is_bare_repository(folder: str) -> bool:

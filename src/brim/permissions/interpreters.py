@@ -1,0 +1,145 @@
+"""Programs that run programs: what of their words is code, and when they run what they read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from brim.permissions.effects import Effect, read_options
+from brim.permissions.words import Word, known
+
+RUNS_CODE: Mapping[str, tuple[str, str]] = {
+    # program: options that take code, options with a value that is no code
+    "python": ("c", "WXQ"),
+    "perl": ("eEiMmxdI", "0lF"),
+    "ruby": ("erIx", "CEFKTW"),
+    "node": ("eprC", ""),
+    "php": ("rBRFEd", "cfSt"),
+    "lua": ("el", ""),
+    "Rscript": ("e", ""),
+    "R": ("ef", ""),
+    "osascript": ("e", "l"),
+    "tclsh": ("", ""),
+    "groovy": ("e", ""),
+    "scala": ("e", ""),
+    "julia": ("eE", ""),
+    "elixir": ("e", ""),
+    "guile": ("c", ""),
+    "ocaml": ("e", ""),
+    "ghc": ("e", ""),
+    "bun": ("ep", ""),
+    "deno": ("", ""),
+    "pwsh": ("cCe", ""),
+    "expect": ("c", ""),
+    "gdb": ("x", ""),
+    "sqlite3": ("", ""),
+    "psql": ("cfvo", "dhpU"),
+    "mysql": ("e", "DhPu"),
+    "jshell": ("", ""),
+    "irb": ("", ""),
+    "ipython": ("c", ""),
+    "ed": ("", ""),
+    "ex": ("cSsu", ""),
+    "vim": ("cSsuwWirn", "tT"),
+    "emacs": ("fl", ""),
+    "dc": ("ef", ""),
+    "m4": ("", ""),
+    "rpm": ("E", ""),
+    "nc": ("ec", "psw"),
+    "socat": ("", ""),
+    "tmux": ("", ""),
+    "screen": ("", ""),
+    "at": ("", ""),
+    "batch": ("", ""),
+    "crontab": ("", ""),
+    "ftp": ("", ""),
+    "telnet": ("", ""),
+    "logrotate": ("", ""),
+}  # fmt: skip
+_CODE_LONG = re.compile(
+    r"--(e(?:val|xec|xpression|x)?|print|require|import|loader|experimental-loader|command|code|run|cmd|init-command|load"
+    r"|interactive|batch|script|eval-command|source|init-hook|r)\b"
+)
+
+
+def interpreter_effects(name: str, words: Sequence[Word]) -> Iterator[Effect]:
+    code, values = RUNS_CODE[name]
+    if name == "python":
+        yield from _python(words)
+        return
+    operand = False
+    for option in read_options(words[1:], values, stop=name not in ("vim", "ex", "emacs", "psql", "mysql", "sqlite3")):
+        if option.name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of {name}")
+        elif option.name is None:
+            text = option.word.text or ""
+            if not operand and text in ("-", "/dev/stdin"):
+                yield Effect("doubt", why=f"{name} reads its program from its input")
+            if text.startswith("+") and name in ("vim", "ex", "emacs"):
+                yield Effect("doubt", why=f"{name} {text} runs a command", option=text)
+            if name in ("deno", "bun") and not operand and text in ("eval", "repl", "x", "exec"):
+                yield Effect("doubt", why=f"{name} {text} runs code", option=text)
+            operand = True
+        elif (len(option.name) == 2 and option.name[1] in code) or _CODE_LONG.match(option.name):
+            yield Effect("doubt", (option.word,), f"{name} {option.name} runs code that is not judged", option.name)
+    reads = (
+        "sqlite3",
+        "socat",
+        "tmux",
+        "screen",
+        "at",
+        "batch",
+        "crontab",
+        "telnet",
+        "ftp",
+        "nc",
+        "emacs",
+        "psql",
+        "mysql",
+    )
+    versions = {w.text for w in words[1:]} & {"--version", "-V", "-v", "--help", "-h"}
+    if (not operand and not versions) or name in reads:
+        yield Effect("doubt", why=f"{name} may run what it reads")
+
+
+_RUN_TEXT = (None, "timeit", "pdb", "code", "idlelib", "runpy", "trace", "asyncio", "sqlite3")
+"""Modules of python that run what they are given or read."""
+
+
+def _python(words: Sequence[Word]) -> Iterator[Effect]:
+    position = 1
+    while position < len(words):
+        word = words[position]
+        text = word.text
+        if text is None:
+            if word.may_be_option():
+                yield Effect("doubt", why=f"{word.raw} may turn into an option of python")
+            return
+        if text in ("-", "/dev/stdin") or text.startswith("/dev/fd/"):
+            yield Effect("doubt", why="python reads its program from its input")
+            return
+        if not text.startswith("-"):
+            return
+        if text in ("--version", "--help") or re.fullmatch(r"-[Vh]+", text):
+            return
+        if text.startswith("--"):
+            position += 1
+            continue
+        for offset, letter in enumerate(text[1:], 1):
+            if letter == "c":
+                yield Effect("doubt", tuple(words[position:]), "python -c runs code that is not judged", "-c")
+                return
+            if letter == "m":
+                rest = [known(text[offset + 1 :])] if text[offset + 1 :] else []
+                inner = (*rest, *words[position + 1 :])
+                yield Effect("acts", inner, "python -m runs a module")
+                if not inner or inner[0].text in _RUN_TEXT:
+                    yield Effect("doubt", why="that module of python runs what it is given")
+                return
+            if letter == "i":
+                yield Effect("doubt", why="python -i reads a program from its input", option="-i")
+            if letter in "WXQ":
+                position += 0 if text[offset + 1 :] else 1
+                break
+        position += 1
+    yield Effect("doubt", why="python reads its program from its input")

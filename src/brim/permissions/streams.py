@@ -1,0 +1,188 @@
+"""Commands with a language of their own, or that run others over a stream: find, fd, xargs, sed, awk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from brim.permissions.effects import RM, Effect, read_options
+from brim.permissions.words import UNKNOWN, Word
+
+
+def find_effects(words: Sequence[Word]) -> Iterator[Effect]:
+    position = 1
+    while position < len(words):
+        word = words[position]
+        text = word.text
+        position += 1
+        if text is None:
+            if word.may_be_option():
+                yield Effect("doubt", why=f"{word.raw} may turn into an action of find")
+            continue
+        if text in ("-exec", "-execdir", "-ok", "-okdir"):
+            inner: list[Word] = []
+            while position < len(words) and words[position].text not in (";", "+"):
+                inner.append(words[position])
+                position += 1
+            position += 1
+            made = tuple(UNKNOWN_FILE if each.text == "{}" else each for each in inner)
+            if any(each.text is not None and "{}" in each.text for each in made):
+                made = tuple(Word(e.raw, None) if e.text is not None and "{}" in e.text else e for e in made)
+            yield Effect("run", made, f"find {text}", text)
+        elif text == "-delete":
+            yield Effect("acts", RM, "find -delete deletes files", "-delete")
+            yield Effect("doubt", why="find -delete deletes files", option="-delete")
+        elif text in ("-fprint", "-fprint0", "-fls", "-fprintf"):
+            target = words[position] if position < len(words) else UNKNOWN
+            yield Effect("write", (target,), f"find {text}", text)
+        elif text == "-files0-from":
+            yield Effect("doubt", why="find -files0-from", option=text)
+
+
+UNKNOWN_FILE = Word("{}", None, head="./")
+"""A file name that find puts in: never an option."""
+
+
+def fd_effects(words: Sequence[Word]) -> Iterator[Effect]:
+    for position, word in enumerate(words[1:], 1):
+        text = word.text
+        if text is None:
+            if word.may_be_option():
+                yield Effect("doubt", why=f"{word.raw} may turn into an option of fd")
+        elif re.fullmatch(r"-[a-zA-Z]*[xX]", text) or (text.startswith("--e") and "--exec-batch".startswith(text[:6])):
+            inner = [each for each in words[position + 1 :] if each.text not in (";",)]
+            yield Effect(
+                "run", tuple(UNKNOWN_FILE if e.text and "{" in e.text else e for e in inner), f"fd {text}", text
+            )
+            if "=" in text:
+                yield Effect("doubt", why=f"fd {text}", option=text)
+            return
+
+
+_SED_SIMPLE = re.compile(
+    r"[0-9$,~+!\s;{}]|[dDgGhHnNpPxz=l]|[btT:]\s*\w*|[qQ]\s*\d*|[aic]\\?[^\n]*|y/[^/\n]*/[^/\n]*/", re.DOTALL
+)
+
+
+def sed_is_plain(script: str) -> bool:
+    """Whether a sed program only edits the stream: no command that writes, reads or runs."""
+    position = 0
+    while position < len(script):
+        char = script[position]
+        if char == "s" and position + 1 < len(script):
+            mark = script[position + 1]
+            if mark in "\n\\":
+                return False
+            end = position + 2
+            for _ in range(2):
+                while end < len(script) and script[end] != mark:
+                    if script[end] == "[" and mark not in "[]" and (close := script.find("]", end + 2)) > 0:
+                        inside = script[end:close]
+                        if mark in inside:
+                            return False
+                    end += 2 if script[end] == "\\" else 1
+                end += 1
+            flags = re.compile(r"[gpIiMm0-9]*").match(script, end)
+            position = flags.end() if flags else end
+            if position < len(script) and script[position] not in ";}\n \t#":
+                return False
+            continue
+        if char == "/" or (char == "\\" and position + 1 < len(script)):
+            mark = "/" if char == "/" else script[position + 1]
+            end = position + (1 if char == "/" else 2)
+            while end < len(script) and script[end] != mark:
+                if script[end] == "[":
+                    close = script.find("]", end + 2)
+                    if close > 0 and mark in script[end:close]:
+                        return False
+                end += 2 if script[end] == "\\" else 1
+            position = end + 1
+            if position < len(script) and script[position] in "IM":
+                position += 1
+            continue
+        if char == "#":
+            position = script.find("\n", position)
+            if position < 0:
+                return True
+            continue
+        found = _SED_SIMPLE.match(script, position)
+        if found is None or not found.end() > position:
+            return False
+        position = found.end()
+    return True
+
+
+def sed_effects(words: Sequence[Word]) -> Iterator[Effect]:
+    scripts: list[Word] = []
+    operands: list[Word] = []
+    for option in read_options(words[1:], "efl", ("--expression", "--file", "--line-length"), optional="i"):
+        name = option.name
+        if name is None:
+            operands.append(option.word)
+        elif name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of sed")
+        elif name == "-i" or (name.startswith("--i") and "--in-place".startswith(name)):
+            yield Effect("doubt", why="sed -i changes files", option=option.word.text or "-i")
+        elif name == "-f" or (name.startswith("--f") and "--file".startswith(name)):
+            yield Effect("doubt", why="sed -f runs a program from a file", option="-f")
+        elif (
+            name == "-e" or (name.startswith("--e") and "--expression".startswith(name))
+        ) and option.value is not None:
+            scripts.append(option.value)
+    if not scripts and operands:
+        scripts.append(operands[0])
+    for script in scripts:
+        if script.text is None or not sed_is_plain(script.text):
+            yield Effect("doubt", why=f"the sed program {script.raw[:60]} may write files or run commands")
+
+
+def awk_effects(words: Sequence[Word]) -> Iterator[Effect]:
+    program: Word | None = None
+    for option in read_options(words[1:], "FvW", ("--assign", "--field-separator"), stop=True):
+        if option.name is None:
+            program = option.word
+            break
+        if option.name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of awk")
+        elif option.name not in (
+            "-F",
+            "-v",
+            "--assign",
+            "--field-separator",
+            "-P",
+            "-S",
+            "--posix",
+            "--sandbox",
+            "--csv",
+        ):
+            yield Effect("doubt", why=f"awk {option.name}", option=option.name)
+    text = program.text if program is not None else ""
+    if text is None or re.search(
+        r"system|getline|@|print[^\n]*>|(?<!\|)\|(?!\|)|\bclose\b|\bfflush\b", text, re.DOTALL
+    ):
+        yield Effect("doubt", why="the awk program may write files or run commands")
+
+
+def xargs_effects(words: Sequence[Word]) -> Iterator[Effect]:
+    replaced: list[str] = []
+    inner: list[Word] = []
+    for option in read_options(
+        words[1:], "adEILnPs", ("--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--replace",
+                                "--process-slot-var", "--max-lines", "--eof"), stop=True, optional="ile"
+    ):  # fmt: skip
+        if option.name is None:
+            inner = list(words[1 + option.index :])
+            break
+        if option.name == "?":
+            yield Effect("doubt", why=f"{option.word.raw} may turn into what xargs runs")
+            return
+        if option.name in ("-I", "-i", "--replace", "-J"):
+            replaced.append((option.value.text if option.value is not None else None) or "{}")
+    if not inner:
+        return
+    made = tuple(
+        Word(word.raw, None, head=word.text.split(mark)[0]) if word.text is not None and mark in word.text else word
+        for mark in (replaced or ["\0"])[-1:]
+        for word in inner
+    )
+    yield Effect("run", made if replaced else (*made, UNKNOWN), "xargs")
