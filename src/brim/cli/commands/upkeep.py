@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def gc(
     )
 
 
-class Finding(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Finding:
     """One thing that was looked at. `status`: ok, note (fine, but worth knowing) or bad; `hint`: the next step."""
 
     check: str
