@@ -159,7 +159,7 @@ def test_config_shows_every_value_with_where_it_was_set(desk: Desk) -> None:
     assert "sk-very-secret" not in told.out
     lines = desk("config", "show", "--origin", "mode").out
     assert "compact" in lines and "config.toml" in lines
-    wrong = desk("config", "show", "compact_triger")
+    wrong = desk("config", "show", "compact_triger_ratio")
     assert wrong.code == 2 and "compact_trigger_ratio" in wrong.err
 
 
