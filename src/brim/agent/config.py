@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from brim.agent.permit import MODES
+from brim.agent.trial import Shares, check_shares
 from brim.budget.settings import Settings, load_settings
 from brim.errors import ConfigError
 from brim.tools.caps import ENVIRONMENT as CAP_VARIABLES
@@ -85,6 +86,7 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
     "context": _PLAIN_SETTINGS,
     "tools": Caps.__struct_fields__,
     "permissions": PermissionRules.__struct_fields__,
+    "experiment": Shares.__struct_fields__,
 }
 _FREE = ("providers", "profiles", "prices", "mcp")
 """Tables whose keys are names the user chose."""
@@ -146,6 +148,10 @@ class Config(msgspec.Struct):
                 for name in ("read", "bash", "bash_stderr", "grep", "glob", "diff", "other")
             }
         return load_caps(env, {**scaled, **self.table("tools")})
+
+    def experiment(self) -> dict[str, float]:
+        """The table [experiment], checked: the share of new sessions for each mode. Raises ConfigError."""
+        return check_shares(self.table("experiment"))
 
     def permissions(self) -> PermissionRules:
         """The table [permissions], checked. Raises ConfigError."""
@@ -215,6 +221,7 @@ def load_config(
     config.general()
     config.settings()
     config.permissions()
+    config.experiment()
     return config
 
 
@@ -354,7 +361,13 @@ def _read_environment(config: Config, env: Mapping[str, str]) -> None:
 def _from_text(key: str, given: str, variable: str) -> Any:
     """A value written as text: what the field's type makes of it."""
     table, _, name = key.rpartition(".")
-    struct: Any = {"": General, "context": Settings, "tools": Caps, "permissions": PermissionRules}[table]
+    struct: Any = {
+        "": General,
+        "context": Settings,
+        "tools": Caps,
+        "permissions": PermissionRules,
+        "experiment": Shares,
+    }[table]
     field = next(each for each in msgspec.structs.fields(struct) if each.name == name)
     if given.lower() in ("none", "off", "null") and field.default is None:
         return None

@@ -16,6 +16,7 @@ from brim.agent.events import Emit, Notice
 from brim.agent.permit import Ask, Permits
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.session import AgentSession, Offer
+from brim.agent.trial import assigned_mode
 from brim.budget import Settings, reserve
 from brim.errors import ConfigError, SessionNotFound, UsageError
 from brim.formats import render_tool
@@ -94,6 +95,8 @@ async def open_agent(
         mode = session.mode if session is not None and session.mode and not _asked(config, "mode") else general.mode
         if session is None:
             session = store.new_session(str(workspace), mode, model.full_name, id=choice.name)
+            if not _asked(config, "mode"):
+                mode = assigned_mode(session.id, config.experiment()) or mode
         kit = list(tools) if tools is not None else default_tools()
         settings = config.settings()
         sections, offer = make_offer(config, model, kit, workspace, settings=settings, window=window or model.window)

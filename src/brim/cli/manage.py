@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from brim.cli import audit, replay
+from brim.cli import audit, experiment, replay
 from brim.cli.commands import costs, engine, models, permissions, sessions, settings, tools, upkeep
 
 app = typer.Typer(
@@ -36,6 +36,7 @@ app.add_typer(settings.app, name="config")
 app.add_typer(permissions.app, name="permissions")
 app.command("replay")(replay.replay)
 app.command("audit")(audit.audit)
+app.command("experiment")(experiment.experiment)
 app.command("cost")(costs.cost)
 app.command("report")(costs.report)
 app.command("gc")(upkeep.gc)
