@@ -205,7 +205,7 @@ def test_huge_parallel_results_share_the_cut(mode: str) -> None:
 @every_mode
 def test_reasoning_item_keeps_its_partner(mode: str) -> None:
     """A Responses reasoning item stands before the item that followed it, or both are gone."""
-    items = [
+    items: list[Body] = [
         {"type": "message", "role": "user", "content": "old " + "word " * 900},
         {"type": "reasoning", "id": "rs_1", "summary": []},
         {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": "{}"},
