@@ -52,11 +52,11 @@ MOST_REQUESTS_DEAR = 200
 costs more than plain input: there a rewrite of a long view needs long to pay, and edits are rare enough to dare it."""
 REFETCHED = 1_000
 """Tokens that a refetch writes: the median result with its call."""
-RESERVE = 90_000
+RESERVE = 120_000
 """What a miss counts beside its bill, in tokens read once: time, and the risk that nobody notices the gap. By it, and by
 the two weights below, 0.95 to 0.97 of requests found all they needed in view."""
 DIGEST_WEIGHT = 0.25
-STUB_WEIGHT = 2.0
+STUB_WEIGHT = 2.3
 """How a request lost to a miss counts. A digest mostly loses what could be guessed; a stub loses all of a result."""
 NO_RECALL = 2.0
 """Where nothing can fetch an original, a miss counts so many times more: the tool must be called again, or cannot."""
