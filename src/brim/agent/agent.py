@@ -244,8 +244,9 @@ class Agent:
             self.debug.write("tool_call", step=self._steps, id=call.id, name=call.name, arguments=call.arguments)
 
         async def on_result(call: ToolCall, output: ToolOutput) -> None:
-            self._say_result(call, output, time.monotonic() - began)
-            waiting.setdefault(call.id, result(call.id, output.text, is_error=output.is_error or None))
+            message = result(call.id, output.text, is_error=output.is_error or None)
+            self._say_result(call, output, message, time.monotonic() - began)
+            waiting.setdefault(call.id, message)
             while pending and pending[0] in waiting:
                 self.session.append(waiting.pop(pending.pop(0)))
 
@@ -275,8 +276,9 @@ class Agent:
                 messages=request.messages, last_user=last, tokens=request.bill["used"], passes=request.report,
             )  # fmt: skip
 
-    def _say_result(self, call: ToolCall, output: ToolOutput, seconds: float) -> None:
-        tokens = self.context.count(output.text) if self.context is not None else 0
+    def _say_result(self, call: ToolCall, output: ToolOutput, message: Message, seconds: float) -> None:
+        # counted as the message it becomes: the count is kept, and a large text is not tokenised twice
+        tokens = self.session.counter.count_messages([message])[0]
         self.emit(
             ev.ToolFinished(
                 id=call.id, name=call.name, text=output.text, tokens=tokens, chars=len(output.text), seconds=seconds,

@@ -102,7 +102,7 @@ async def open_agent(
         sections, offer = make_offer(config, model, kit, workspace, settings=settings, window=window or model.window)
         opened = AgentSession(
             store, session, model=model, offer=offer, settings=settings, mode=mode, counter=counter,
-            window=window or settings.max_context_tokens, ladder=ladder,
+            window=window, ladder=ladder,
         )  # fmt: skip
         if session.mode != mode or session.model != model.full_name:
             store.change_session(session.id, mode=mode, model=model.full_name)

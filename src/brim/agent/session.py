@@ -188,7 +188,7 @@ class AgentSession:
         now = self._clock()
         if not self.ladder:
             return self._as_it_is(now)
-        prepared = self.conversation.prepare(mode=self.mode, window=self._window, now=now, epoch=epoch, passes=passes)
+        prepared = self.conversation.prepare(mode=self.mode, window=self._limit, now=now, epoch=epoch, passes=passes)
         self.last = prepared
         return Request(
             prepared.request, prepared.bill, prepared.plan, prepared.report, _count_messages(prepared.request)
@@ -209,7 +209,12 @@ class AgentSession:
     @property
     def window(self) -> tuple[int, bool]:
         """The window in tokens, and whether it is only assumed."""
-        return window_of(self.model.model, self._window or self.settings.max_context_tokens)
+        return window_of(self.model.model, self._limit)
+
+    @property
+    def _limit(self) -> int | None:
+        """The smaller of what the server has (or was learned) and what the user set; None: the model's own."""
+        return min((size for size in (self._window, self.settings.max_context_tokens) if size), default=None)
 
     def record(self, request: Request, usage: Usage | None, **facts: Any) -> float | None:
         """Records a request with its plan and bill; learns from its usage. Returns its cost, None where unknown."""
@@ -317,7 +322,7 @@ class AgentSession:
 
     def preview(self) -> Prepared:
         """The request as it would go out now; nothing is changed by looking. Raises ContextOverflow."""
-        return self._build(self.conversation.plan).prepare(mode=self.mode, window=self._window, now=self._clock())
+        return self._build(self.conversation.plan).prepare(mode=self.mode, window=self._limit, now=self._clock())
 
     def explain(self) -> str:
         """The plan of the last request in words."""
