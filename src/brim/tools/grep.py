@@ -20,7 +20,7 @@ from brim.tools.clusters import cut_before
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.globs import compile_include, split_globs
 from brim.tools.listing import Listing
-from brim.tools.matches import Matches, as_shown
+from brim.tools.matches import FIELD, Matches, as_shown
 from brim.tools.paths import kind_of, require_inside
 from brim.tools.ripgrep import ONE_BY_ONE, Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
@@ -46,6 +46,7 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     start = search_start(asked.path, ctx)
     assert start is not None
     options = ["--line-number", "--column", "--with-filename", "--no-heading", "--null", "--binary", "--max-columns=0"]
+    options.append("--field-match-separator=" + FIELD.decode())
     options += walk_options(
         ctx.workspace, no_ignore=ctx.caps.grep_no_ignore if asked.no_ignore is None else asked.no_ignore
     )

@@ -57,6 +57,16 @@ class Listing:
         while self._kept - len(self._groups[self._order[-1]]) >= self._most:
             self._kept -= len(self._groups.pop(self._order.pop()))
 
+    def add_later(self, blocks: list[bytes], last: bytes, count: int) -> None:
+        """`count` records of several paths that are all new, and none of which can be shown; `last` is the last path."""
+        self.records += count
+        if not self.is_sorted:
+            self._write(b"".join(blocks))
+            return
+        self._held += blocks
+        self._last = last
+        self._grow(sum(map(len, blocks)))
+
     def store(self, path: bytes, data: bytes) -> None:
         """Bytes of the original that are no record of their own."""
         if not self.is_sorted:
@@ -67,7 +77,10 @@ class Listing:
         else:
             self._held.append(data)
             self._last = path
-        self._held_bytes += len(data)
+        self._grow(len(data))
+
+    def _grow(self, by: int) -> None:
+        self._held_bytes += by
         if self._held_bytes > _SORTED_BYTES:
             self._flush()
             self.is_sorted = False

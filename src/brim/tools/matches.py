@@ -1,4 +1,4 @@
-"""What ripgrep prints, read while it streams: blocks of `path NUL line:column:content`, one block a file.
+"""What ripgrep prints, read while it streams: blocks of `path NUL line FIELD column FIELD content`, one block a file.
 
 A chunk is taken apart by one regular expression, file by file; only lines that may be shown are looked at one by one.
 Of a huge line only a window around its match is held.
@@ -20,14 +20,19 @@ _LONG_LINE = 64 * 1024
 _AROUND = 2_048
 _BINARIES_NAMED = 20
 
-_BLOCK = re.compile(rb"(?m)^([^\0\n]+)\0[^\n]*\n(?:\1\0[^\n]*\n)*")
+FIELD = b"\x1d\x1c\x1d"
+"""What ripgrep is told to put between line, column and content: nothing that stands in a text."""
+
+_BLOCK = re.compile(rb"(?m)^(([^\0\n]+)\0[^\n]*\n(?:\2\0[^\n]*\n)*)")
 _BINARY = re.compile(rb"(?m)^([^\0\n]+): binary file matches")
-_HEAD = re.compile(rb"(?m)^(?:\./)?([^\0\n]+)\0(\d+:)\d+:")
+# Each is replaced by fixed bytes: that is four times as fast as a template with groups.
+_COLUMN = re.compile(FIELD + rb"\d+" + FIELD)
+_DOT = re.compile(rb"(?m)^\./")
 
 
 def as_shown(data: bytes) -> bytes:
     """Lines as ripgrep printed them -> `path:line:content`."""
-    return _HEAD.sub(rb"\1:\2", data)
+    return _DOT.sub(b"", _COLUMN.sub(b":", data)).replace(b"\0", b":")
 
 
 class Matches:
@@ -77,18 +82,31 @@ class Matches:
 
     def _blocks(self, data: bytes) -> None:
         """Complete lines."""
-        listing = self.listing
-        for match in _BLOCK.finditer(data):
-            name = match[1]
-            if name != self._name:
-                self._enter(name)
-            if self._accepted:
-                block = match[0]
-                shown = self._shown_lines(name, block) if listing.wants(name) else []
-                listing.add(name, block, block.count(b"\n"), shown)
+        found = _BLOCK.findall(data)
+        if found and not self._all_later(found, data):
+            for block, name in found:
+                self._block(block, name)
         if b": binary file matches" in data:
             for match in _BINARY.finditer(data):
                 self._note_binary(match[1])
+
+    def _block(self, block: bytes, name: bytes) -> None:
+        if name != self._name:
+            self._enter(name)
+        if self._accepted:
+            shown = self._shown_lines(name, block) if self.listing.wants(name) else []
+            self.listing.add(name, block, block.count(b"\n"), shown)
+
+    def _all_later(self, found: list[tuple[bytes, bytes]], data: bytes) -> bool:
+        """The short way for most of a large output: files of which no line can be shown. False where that is not so."""
+        first, last = found[0][1], found[-1][1]
+        if self._accept is not None or first == self._name or self.listing.wants(min(name for _, name in found)):
+            return False
+        self.files += len(found)
+        self._name, self._accepted = last, True
+        lines = data.count(b"\n") - (data.count(b": binary file matches") and _lines_of_binaries(data))
+        self.listing.add_later([block for block, _ in found], last, lines)
+        return True
 
     def _enter(self, name: bytes) -> None:
         self._name = name
@@ -106,8 +124,8 @@ class Matches:
         for line in block.split(b"\n", self._most)[: self._most]:
             if not line:
                 break
-            number, _, rest = line[cut:].partition(b":")
-            column, _, content = rest.partition(b":")
+            number, _, rest = line[cut:].partition(FIELD)
+            column, _, content = rest.partition(FIELD)
             shown.append(self._shown(path + b":" + number + b":", content, int(column) - 1, len(content), 0))
         return shown
 
@@ -120,16 +138,16 @@ class Matches:
 
     def _begin_long(self) -> None:
         name, nul, rest = self._rest.partition(b"\0")
-        number, colon, rest = rest.partition(b":")
-        column, colon2, content = rest.partition(b":")
-        if not (nul and colon and colon2):
+        number, field, rest = rest.partition(FIELD)
+        column, field2, content = rest.partition(FIELD)
+        if not (nul and field and field2):
             return
         if name != self._name:
             self._enter(name)
         self._long = _LongLine(name, number, int(column) - 1)
         self._rest = b""
         if self._accepted:
-            self.listing.store(name, b"%b\0%b:%b:" % (name, number, column))
+            self.listing.store(name, b"\0".join((name, FIELD.join((number, column, b"")))))
         self._go_on(content)
 
     def _go_on(self, data: bytes) -> bytes:
@@ -151,6 +169,10 @@ class Matches:
                 shown = [self._shown(head, bytes(long.window), long.match, long.length, long.start)]
             self.listing.add(long.name, b"\n", 1, shown)
         return data[end + 1 :]
+
+
+def _lines_of_binaries(data: bytes) -> int:
+    return sum(1 for _ in _BINARY.finditer(data))
 
 
 class _LongLine:
