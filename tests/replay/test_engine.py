@@ -94,5 +94,6 @@ def test_ray_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     pytest.importorskip("ray", reason="needs the extra: pip install 'brim[cluster]'")
     path = runs_file(tmp_path)
     monkeypatch.setenv("BRIM_TEST_MARK", str(tmp_path / "mark"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # where this module finds what it shares
     assert played(path, dies_once, jobs=2, engine="ray") == played(path)
     assert (tmp_path / "mark").exists()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import brim
 from brim.errors import BrimError, ConfigError, UsageError
-from brim.replay.play import Plays, play
+from brim.formats import violations
+from brim.replay.play import Check, Plays, play
 from brim.replay.policies import FIXED, expand, parse_policy
 from brim.replay.regimes import DEFAULT, parse_regime, parse_regimes
 from brim.replay.transcript import Transcript
@@ -100,6 +103,23 @@ def test_windows_and_refusals_are_counted() -> None:
     assert everything.invalid == last.invalid == 0
     headless = [message for message in small_run(25) if message["role"] != "user"]
     assert play(Transcript("t", headless, model="gemini/gemini-3-pro"), Plays((), DEFAULT)).plays[0].totals.invalid > 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["drop", "mask", "none"])), max_size=12), st.booleans())
+def test_looking_at_what_changed_is_enough(edits: list[tuple[int, str]], strict: bool) -> None:
+    """A check that skips the steps shared with the view before says what a look at the whole view says."""
+    dialect = "openai-strict" if strict else "gemini"
+    messages = small_run(20)
+    check = Check(dialect)
+    for count, (at, how) in enumerate(edits):
+        view = messages[: 2 + 3 * count]
+        if how == "drop" and at < len(view):
+            view = view[:at] + view[at + 1 :]
+        elif how == "mask":
+            view = [{**m, "content": ""} if n == at else m for n, m in enumerate(view)]
+        expected = bool(violations({"messages": view}, "openai.chat", dialect))
+        assert check.invalid(view) == expected
 
 
 def test_what_fills_the_window_and_what_broke_the_cache() -> None:

@@ -233,15 +233,22 @@ class Labels:
 
 class Check:
     """Whether a view would be refused. Long texts are looked at once: what a rule asks of them is whether they are blank,
-    an object, or cannot be encoded."""
+    an object, or cannot be encoded. And since every rule is about a message, its neighbours or the beginning, a view
+    that shares its beginning with a valid one is looked at from the last whole step in it on."""
 
     def __init__(self, dialect: str) -> None:
         self._dialect = dialect
         self._slim: dict[int, tuple[Wire, Wire]] = {}
+        self._before: Sequence[Wire] = ()
+        self._valid = False
 
     def invalid(self, view: Sequence[Wire]) -> bool:
-        slim = [self._short(message) for message in view]
-        return bool(violations({"messages": slim}, "openai.chat", self._dialect))
+        start = _whole_steps(self._before, view) if self._valid else 0
+        looked_at = [*view[:OPENING], *view[start:]] if start > OPENING else view
+        slim = [self._short(message) for message in looked_at]
+        self._valid = not violations({"messages": slim}, "openai.chat", self._dialect)
+        self._before = list(view)
+        return not self._valid
 
     def _short(self, message: Wire) -> Wire:
         known = self._slim.get(id(message))
@@ -252,6 +259,25 @@ class Check:
             self._slim.clear()  # policies that copy messages at every request
         self._slim[id(message)] = (message, short)
         return short
+
+
+OPENING = 2
+"""Messages that every view is looked at from: a system prompt and the first user message."""
+
+
+def _whole_steps(before: Sequence[Wire], view: Sequence[Wire]) -> int:
+    """Where the last whole step begins that both share, and that may as well follow the opening; 0 where none does."""
+    if len(view) < OPENING or view[OPENING - 1]["role"] != "user":
+        return 0
+    same = 0
+    for old, new in zip(before, view, strict=False):
+        if old is not new and old != new:
+            break
+        same += 1
+    for index in range(min(same, len(view)) - 1, OPENING, -1):
+        if view[index]["role"] == "assistant" and view[index - 1]["role"] in ("user", "tool"):
+            return index
+    return 0
 
 
 _LONG = 200
