@@ -86,6 +86,13 @@ async def bench(
             await opened.close()
 
 
+async def until(condition: Callable[[], Any]) -> None:
+    """Waits for something that another task brings about."""
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
+            await asyncio.sleep(0.005)
+
+
 def run(what: Callable[[], Any]) -> None:
     asyncio.run(what())
 
@@ -130,6 +137,7 @@ def test_the_bill_is_what_was_sent(workspace: Path) -> None:
                 assert sum(line["tokens"] for line in bill["lines"]) == bill["used"]
                 parts = ("used", "reserved", "margin", "held_back", "free")
                 assert sum(bill[part] for part in parts) == bill["window"]
+            assert outcome.bill is not None
             assert outcome.context == pytest.approx(outcome.bill["used"] / 128_000)
 
     run(check)
@@ -188,8 +196,7 @@ def test_stopping_keeps_what_came(workspace: Path) -> None:
         slow = reply(" ".join(["word"] * 500), piece=5, delay=0.01)
         async with bench(workspace, slow, reply("on we go")) as at:
             asked = asyncio.create_task(at.agent.ask("talk"))
-            while not at.of(ev.Text):
-                await asyncio.sleep(0.005)
+            await until(lambda: at.of(ev.Text))
             assert at.agent.stop()
             outcome = await asked
             assert (outcome.exit_code, outcome.incomplete) == (130, True)
@@ -207,8 +214,7 @@ def test_stopping_a_tool_answers_its_call(workspace: Path) -> None:
         script = (tool_calls(("bash", {"command": "sleep 60"}), ("read", {"path": "a.txt"})), reply("fine"))
         async with bench(workspace, *script, flags={"permissions.allow": ["bash(sleep *)"]}) as at:
             asked = asyncio.create_task(at.agent.ask("wait"))
-            while not at.of(ev.ToolStarted):
-                await asyncio.sleep(0.005)
+            await until(lambda: at.of(ev.ToolStarted))
             await asyncio.sleep(0.2)
             at.agent.stop()
             assert (await asked).exit_code == 130
@@ -362,7 +368,7 @@ def test_another_mode_starts_from_the_whole_history(workspace: Path) -> None:
             await at.agent.ask("all of it")
             whole = at.upstream.requests[-1].body["messages"]
         assert len(shortened) < 17 and len(whole) == 18
-        assert [m["content"] for m in whole if m["role"] == "user"][0].startswith("part 0")
+        assert next(m["content"] for m in whole if m["role"] == "user").startswith("part 0")
 
     run(check)
 

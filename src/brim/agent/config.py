@@ -135,7 +135,12 @@ class Config(msgspec.Struct):
 
     def settings(self) -> Settings:
         """The table [context], checked. Raises ConfigError."""
-        return load_settings(self.table("context"))
+        types = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+        given = {
+            name: None if isinstance(value, str) and value in _NONE and _takes_none(types[name]) else value
+            for name, value in self.table("context").items()
+        }
+        return load_settings(given)
 
     def caps(self, env: Mapping[str, str], window: int | None = None) -> Caps:
         """The table [tools] and the TOOL_ variables. Where neither names a cap, a small window (tokens) lowers it: one
@@ -168,10 +173,10 @@ class Config(msgspec.Struct):
         own = self.table("profiles")
         if name not in own and name not in PROFILES:
             known = sorted({*own, *PROFILES})
-            near = difflib.get_close_matches(name, known, 1)
+            near = nearest(name, known)
             raise ConfigError(
                 f"there is no profile {name!r}",
-                hint=(f"did you mean {near[0]!r}? " if near else "") + f"profiles: {', '.join(known)}",
+                hint=(f"did you mean {near!r}? " if near else "") + f"profiles: {', '.join(known)}",
             )
         base = msgspec.to_builtins(PROFILES.get(name, Profile()))
         given = own.get(name, {})
@@ -322,12 +327,25 @@ def known_keys() -> list[str]:
 
 
 def _unknown(key: str, where: object) -> ConfigError:
-    near = difflib.get_close_matches(key, known_keys(), 1, 0.5)
-    if not near:
+    near = nearest(key, known_keys())
+    if near is None:
         tails = {known.rpartition(".")[2]: known for known in known_keys()}
-        near = [tails[name] for name in difflib.get_close_matches(key.rpartition(".")[2], tails, 1, 0.5)]
-    hint = f"did you mean {near[0]!r}?" if near else "`brim config show` lists all"
+        tail = nearest(key.rpartition(".")[2], tails)
+        near = tails[tail] if tail is not None else None
+    hint = f"did you mean {near!r}?" if near else "`brim config show` lists all"
     return ConfigError(f"{where}: unknown key {key!r}", hint=hint)
+
+
+def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str | None:
+    """The name that was probably meant: one that goes on from the word, one of the same letters, or the most alike (at
+    least so much, 0 to 1)."""
+
+    def likeness(name: str) -> tuple[bool, bool, float]:
+        same = sorted(name) == sorted(word)
+        return name.startswith(word), same, difflib.SequenceMatcher(None, word, name).ratio()
+
+    best = max(known, key=likeness, default=None)
+    return best if best is not None and (any(likeness(best)[:2]) or likeness(best)[2] >= least) else None
 
 
 def _widens(key: str, value: Any) -> str | None:
@@ -349,9 +367,8 @@ def _read_environment(config: Config, env: Mapping[str, str]) -> None:
         if key is not None:
             config.values[key] = Value(_from_text(key, given.strip(), variable), f"environment {variable}")
         elif variable not in _ENV_OF_OTHERS and variable.removeprefix("BRIM_") not in CAP_VARIABLES:
-            near = difflib.get_close_matches(variable, by_variable, 1, 0.8)
-            if near:
-                config.warnings.append(f"environment: {variable} is unknown; did you mean {near[0]}?")
+            if near := nearest(variable, by_variable, 0.85):
+                config.warnings.append(f"environment: {variable} is unknown; did you mean {near}?")
     for variable, key in (("BRIM_ALLOW", "permissions.allow"), ("BRIM_DENY", "permissions.deny")):
         if env.get(variable, "").strip():
             rules = [rule.strip() for rule in env[variable].split(",") if rule.strip()]
@@ -369,7 +386,7 @@ def _from_text(key: str, given: str, variable: str) -> Any:
         "experiment": Shares,
     }[table]
     field = next(each for each in msgspec.structs.fields(struct) if each.name == name)
-    if given.lower() in ("none", "off", "null") and field.default is None:
+    if given.lower() in _NONE and _takes_none(field.type):
         return None
     try:
         decoded = msgspec.json.decode(given.encode())
@@ -381,6 +398,18 @@ def _from_text(key: str, given: str, variable: str) -> Any:
         except msgspec.ValidationError as failure:
             error = failure
     raise ConfigError(f"{variable} is {given!r}: {error}", hint=f"give it a value for {key}")
+
+
+_NONE = ("none", "off", "null")
+"""How a setting is switched off where TOML and the environment have no word for it."""
+
+
+def _takes_none(kind: Any) -> bool:
+    try:
+        msgspec.convert(None, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _convert(given: Mapping[str, Any], struct: type[S], config: Config, prefix: str = "") -> S:
