@@ -13,11 +13,12 @@ import msgspec
 
 from brim.permissions.words import Word
 
-Kind: TypeAlias = Literal["run", "script", "write", "read", "doubt", "acts"]
+Kind: TypeAlias = Literal["run", "script", "file", "write", "read", "doubt", "acts"]
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """`run`: the command `words` is run; `script`: `words[0]` is run by a shell; `write`, `read`: the file `words[0]`;
+    """`run`: the command `words` is run; `script`: `words[0]` is run by a shell; `file`: the shell script in the file
+    `words[0]`; `write`, `read`: the file `words[0]`;
     `acts`: does what the command `words` does; `doubt`: `why` cannot be judged.
 
     `option` is the one that does it: an allow rule that names it allows it.
@@ -27,6 +28,14 @@ class Effect(msgspec.Struct, frozen=True):
     words: tuple[Word, ...] = ()
     why: str = ""
     option: str = ""
+
+
+def reads_input(word: Word) -> bool:
+    """Whether a program that is given as a file comes out of a pipe or a substitution."""
+    text = word.text if word.text is not None else word.head
+    if word.text is None and not word.head and word.splits:
+        return True
+    return text in ("-", "/dev/stdin") or text.startswith(("/dev/fd/", "/proc/"))
 
 
 Handler: TypeAlias = Callable[[Sequence[Word]], Iterable[Effect]]

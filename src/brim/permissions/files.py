@@ -14,20 +14,24 @@ from brim.permissions.git import strip_globals
 from brim.permissions.harmless import SILENT
 from brim.permissions.paths import Place, is_guarded, literal_pattern, locate, matching_paths, shown
 from brim.permissions.programs import canonical
-from brim.permissions.rules import Rule, format_rule
+from brim.permissions.rules import Rule, format_rule, quote_word
 from brim.permissions.values import Call, Redirect
 from brim.permissions.verdict import Part
 from brim.permissions.words import Word, known, names
 
 _LIMITS: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
 _NOTHING = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin")
-_WRITERS = names(
+WRITERS = names(
     "cp mv tee touch mkdir ln install dd truncate chmod chown chgrp rsync tar unzip sed patch rm rmdir shred scp split"
     " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget"
 )
 """Commands whose arguments may be files they write."""
 _COUNT = r'-?\w*"?\$(\(\(.*\)\)|[?#$]|\{#\w+\})"?'
 """What becomes a number, which is no file."""
+
+
+_SYSTEM = re.compile(r"/(etc|usr|bin|sbin|lib|lib64|boot|opt|var/spool)(/|$)")
+"""Places of the system's."""
 
 
 class Rules:
@@ -147,7 +151,7 @@ class FileJudge:
         """Deny and ask rules about files hold for the arguments of commands, too."""
         if not words or words[0].text in SILENT:
             return
-        tools = ("read", "write", "edit") if canonical(words[0].text or "") in _WRITERS else ("read",)
+        tools = ("read", "write", "edit") if canonical(words[0].text or "") in WRITERS else ("read",)
         rules = [rule for decision in _LIMITS for rule in self.rules.of(decision, *tools) if rule.pattern is not None]
         if not rules:
             return
@@ -191,6 +195,27 @@ class FileJudge:
                     if any(self.holds(folder, cwd or self.root, rule) for folder in folders):
                         self.doubt(text, f"it goes through folders that hold what {rule.text} is about")
                         return
+
+    def guarded_places(self, words: Sequence[Word], call: Call, text: str) -> None:
+        """`cp x .git/hooks/pre-commit`: who may copy may not, for that, plant what other programs run."""
+        for word in words[1:]:
+            for path, tilde in _paths_in(word) if word.text is not None else ():
+                for cwd in call.cwds:
+                    place = self.place(Word(path, path, tilde=tilde), cwd)
+                    if place is None or not (is_guarded(place.real) or _SYSTEM.match(place.real)):
+                        continue
+                    named = [
+                        rule
+                        for rule in self.rules.of("allow", "write")
+                        if is_guarded(f"/{rule.pattern}") or _SYSTEM.match(rule.pattern or "")
+                    ]
+                    if matching_paths(named, place, self.workspace):
+                        continue
+                    exact = None
+                    if all(each.text is not None and not each.glob for each in words):
+                        exact = format_rule("bash", " ".join(quote_word(each.text or "") for each in words))
+                    self.doubt(text, f"{shown(place, self.workspace)} can make other programs run something", exact)
+                    return
 
     def expanded(self, pattern: str, cwd: str | None) -> list[str]:
         base = cwd or self.root

@@ -14,7 +14,7 @@ _KNOWN = names(
     " commit-tree config count-objects describe diff diff-files diff-index diff-tree difftool fast-export"
     " fast-import fetch fetch-pack filter-branch fmt-merge-msg for-each-ref for-each-repo format-patch fsck gc"
     " get-tar-commit-id grep hash-object help hook index-pack init interpret-trailers lfs log ls-files ls-remote"
-    " ls-tree mailinfo mailsplit maintenance merge merge-base merge-file merge-index merge-tree mergetool mktag"
+    " ls-tree maintenance merge merge-base merge-file merge-index merge-tree mergetool mktag"
     " mktree multi-pack-index mv name-rev notes pack-objects pack-redundant pack-refs patch-id prune prune-packed"
     " pull push range-diff read-tree rebase reflog remote repack replace request-pull rerere reset restore"
     " rev-list rev-parse revert rm send-email send-pack shortlog show show-branch show-index show-ref"

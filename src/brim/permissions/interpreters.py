@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from brim.permissions.effects import Effect, read_options
-from brim.permissions.words import Word, known
+from brim.permissions.effects import Effect, read_options, reads_input
+from brim.permissions.words import Word, known, names
 
 RUNS_CODE: Mapping[str, tuple[str, str]] = {
     # program: options that take code, options with a value that is no code
@@ -62,6 +62,10 @@ _CODE_LONG = re.compile(
 )
 
 
+_READS = names("sqlite3 socat tmux screen at batch crontab telnet ftp nc emacs psql mysql ed ex dc m4")
+"""Programs that take commands from their input whatever else they are given."""
+
+
 def interpreter_effects(name: str, words: Sequence[Word]) -> Iterator[Effect]:
     code, values = RUNS_CODE[name]
     if name == "python":
@@ -73,7 +77,7 @@ def interpreter_effects(name: str, words: Sequence[Word]) -> Iterator[Effect]:
             yield Effect("doubt", why=f"{option.word.raw} may turn into an option of {name}")
         elif option.name is None:
             text = option.word.text or ""
-            if not operand and text in ("-", "/dev/stdin"):
+            if not operand and reads_input(option.word):
                 yield Effect("doubt", why=f"{name} reads its program from its input")
             if text.startswith("+") and name in ("vim", "ex", "emacs"):
                 yield Effect("doubt", why=f"{name} {text} runs a command", option=text)
@@ -82,23 +86,8 @@ def interpreter_effects(name: str, words: Sequence[Word]) -> Iterator[Effect]:
             operand = True
         elif (len(option.name) == 2 and option.name[1] in code) or _CODE_LONG.match(option.name):
             yield Effect("doubt", (option.word,), f"{name} {option.name} runs code that is not judged", option.name)
-    reads = (
-        "sqlite3",
-        "socat",
-        "tmux",
-        "screen",
-        "at",
-        "batch",
-        "crontab",
-        "telnet",
-        "ftp",
-        "nc",
-        "emacs",
-        "psql",
-        "mysql",
-    )
     versions = {w.text for w in words[1:]} & {"--version", "-V", "-v", "--help", "-h"}
-    if (not operand and not versions) or name in reads:
+    if (not operand and not versions) or name in _READS:
         yield Effect("doubt", why=f"{name} may run what it reads")
 
 
@@ -114,8 +103,10 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
         if text is None:
             if word.may_be_option():
                 yield Effect("doubt", why=f"{word.raw} may turn into an option of python")
+            elif reads_input(word):
+                yield Effect("doubt", why="python reads its program from a substitution")
             return
-        if text in ("-", "/dev/stdin") or text.startswith("/dev/fd/"):
+        if reads_input(word):
             yield Effect("doubt", why="python reads its program from its input")
             return
         if not text.startswith("-"):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from brim.permissions.effects import Effect
-from brim.permissions.files import FileJudge
+from brim.permissions.files import WRITERS, FileJudge
 from brim.permissions.git import git_effects, strip_globals
 from brim.permissions.harmless import (
     FURNITURE,
@@ -152,8 +152,12 @@ class BashJudge(FileJudge):
             self.foreign_repository(words, call, shown_text)
         elif wrapper is None:
             effects += program_effects(words)
+        if "/" in base:
+            self.script_file(words[0], call, script, depth, shown_text, shebang=True)
         open_questions = self.effects(effects, words, rule, covers, call, script, depth, shown_text)
         self.denied_paths(words, call, shown_text)
+        if canonical(name) in WRITERS and not covers:
+            self.guarded_places(words, call, shown_text)
         if base not in SILENT:
             self.globbed_options(words, call, shown_text)
         if base not in LOOKERS or base in ("cat", "xargs", "awk", "sed"):
@@ -263,6 +267,8 @@ class BashJudge(FileJudge):
             elif effect.kind == "doubt":
                 if not covers and effect.option not in spelled:
                     self.doubt(text, effect.why, self.offer(words, True))
+            elif effect.kind == "file":
+                self.script_file(effect.words[0], call, script, depth, text)
             elif effect.kind == "write":
                 self.write(effect.words[0], call, text, granted=covers or effect.option in spelled)
             elif not effect.words:
@@ -286,6 +292,32 @@ class BashJudge(FileJudge):
                         for part in self.parts[start:]
                     ]
         return any(part.decision == "ask" for part in self.parts[before:])
+
+    def script_file(
+        self, target: Word, call: Call, script: Script, depth: int, text: str, *, shebang: bool = False
+    ) -> None:
+        """A shell script that is run from a file: what is denied in it is denied, as far as it can be read now."""
+        path = target.text
+        if path is None:
+            return
+        if any(redirect.target.text == path for each in script.calls for redirect in each.redirects):
+            self.doubt(text, f"{path} is written and run in one go")
+            return
+        for cwd in call.cwds:
+            place = self.place(target, cwd)
+            try:
+                with open(place.real if place is not None else "/dev/null", "rb") as file:
+                    source = file.read(100_001) if os.path.isfile(file.name) else b""
+            except OSError:
+                continue
+            if not source or len(source) > 100_000 or b"\0" in source:
+                continue
+            if shebang and not re.match(rb"#!.*sh\b", source):
+                continue
+            start = len(self.parts)
+            self.script(source.decode("utf-8", "replace"), call.cwds, {}, depth + 1)
+            told = {rule.text for rule in self.rules.ask}
+            self.parts[start:] = [part for part in self.parts[start:] if part.decision == "deny" or part.rule in told]
 
     def offer(self, words: Sequence[Word], exactly: bool) -> str | None:
         """The rule that would allow a command from now on: broad for what is usual, word for word for what is not."""

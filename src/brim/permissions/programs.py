@@ -85,9 +85,11 @@ RISKS: Mapping[str, Risks] = {
                      "--debug": "doubt", "--pastebin": "doubt"}, "kmnWr"),
     "cargo": Risks({"--config": "doubt", "-Z": "doubt"}, "pjF"),
     "go": Risks({}),
+    "pandoc": Risks({"--filter": "doubt", "-F": "doubt", "--lua-filter": "doubt", "-L": "doubt", "--pdf-engine": "doubt",
+                     "-o": "write", "--output": "write", "--defaults": "doubt", "-d": "doubt", "--extract-media": "write"},
+                    "frtw"),
     "ls": Risks({}, "ITw"),
     "mv": Risks({}, "tS"),
-    "ed": Risks({"-s": "doubt"}),
 }  # fmt: skip
 
 _SAME_AS = {
@@ -96,7 +98,7 @@ _SAME_AS = {
     "fgrep": "grep", "zgrep": "grep", "gtar": "tar", "bsdtar": "tar", "gsed": "sed", "gawk": "awk", "mawk": "awk",
     "nawk": "awk", "gfind": "find", "fdfind": "fd", "batcat": "bat", "most": "less", "more": "less", "mariadb": "mysql",
     "cc": "gcc", "g++": "gcc", "clang": "gcc", "clang++": "gcc", "c++": "gcc", "gmake": "make", "py.test": "pytest",
-    "ripgrep": "rg", "gsort": "sort", "qalc": "bc", "tsx": "node", "ts-node": "node", "zshcompat": "sh",
+    "ripgrep": "rg", "pip3": "pip", "gsort": "sort", "qalc": "bc", "tsx": "node", "ts-node": "node", "zshcompat": "sh",
 }  # fmt: skip
 
 
@@ -284,7 +286,7 @@ def _eats_input(words: Sequence[Word]) -> Iterator[Effect]:
 def _sets_names(words: Sequence[Word]) -> Iterator[Effect]:
     """Builtins that evaluate the index of a name they are given: `read 'a[$(command)]'`."""
     name = words[0].text or ""
-    after = {"test": "-v", "[": "-v", "printf": "-v"}.get(name)
+    after = {"test": "-v", "[": "-v", "printf": "-v", "wait": "-p"}.get(name)
     for position, word in enumerate(words[1:], 1):
         if name == "unset" and word.text in ("PATH", "IFS", "-f"):
             yield Effect("doubt", why=f"unset {word.text} can change what is run")
@@ -311,6 +313,6 @@ HANDLERS: Mapping[str, Handler] = {
     "podman": _docker, "kubectl": _docker, "nerdctl": _docker, "truncate": _truncate,
     "gcc": _gcc, "cmake": _cmake, "apt": _apt, "apt-get": _apt,
     **dict.fromkeys(names("alias hash enable bind complete source . fc history"), _eats_input),
-    **dict.fromkeys(names("unset read export declare typeset local readonly getopts test [ printf"), _sets_names),
+    **dict.fromkeys(names("unset read export declare typeset local readonly getopts test [ printf wait"), _sets_names),
     "mapfile": _mapfile, "readarray": _mapfile,
 }  # fmt: skip

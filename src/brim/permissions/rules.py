@@ -218,7 +218,8 @@ def forbids(rule: Rule, words: Sequence[Word]) -> Match:
     if found == "no":
         return "no"
     try:
-        return _weaker(found, _aligned(places, words[1:], after_option=False))
+        short = os.path.basename(name) in ("npm", "pnpm", "hg", "vagrant", "ip", "cargo")
+        return _weaker(found, _aligned(places, words[1:], after_option=False, first=short))
     except RecursionError:  # thousands of words
         return "maybe"
 
@@ -241,7 +242,9 @@ def _stronger(one: Match, other: Match) -> Match:
     return max(one, other, key=order.index)
 
 
-def _aligned(pattern: Sequence[PatternWord], words: Sequence[Word], *, after_option: bool) -> Match:
+def _aligned(
+    pattern: Sequence[PatternWord], words: Sequence[Word], *, after_option: bool, first: bool = False
+) -> Match:
     """Places of a pattern against the words that are no options; a word after an option may be its value."""
     if not pattern:
         return "yes"
@@ -255,13 +258,15 @@ def _aligned(pattern: Sequence[PatternWord], words: Sequence[Word], *, after_opt
     if word.text is None:
         return "maybe"
     if word.text.startswith("-") and word.text != "-":
-        return _aligned(pattern, words[1:], after_option="=" not in word.text)
+        return _aligned(pattern, words[1:], after_option="=" not in word.text, first=first)
     best: Match = "no"
     text = word.text
     if re.fullmatch(want.regex, text, re.DOTALL | re.IGNORECASE) or _same_path(want, text):
         best = _aligned(pattern[1:], words[1:], after_option=False)
     elif word.glob and want.literal is not None:
         best = "maybe"
+    elif first and want.literal is not None and len(text) > 1 and want.literal.startswith(text):
+        best = "maybe"  # npm and others take a subcommand by its first letters
     is_path = want.literal is not None and (want.literal.startswith(("/", "~", ".")) or "/" in want.literal)
     if best != "yes" and (after_option or is_path):
         best = _stronger(best, _aligned(pattern, words[1:], after_option=False))

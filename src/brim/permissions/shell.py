@@ -55,6 +55,8 @@ def parse_script(
     odd = _ODD.search(text)
     if odd is not None:
         script.doubts.append(f"it holds the character U+{ord(odd[0]):04X}, which is not what it looks like")
+    if re.search(r"(?:^|\n)[ \t]*\\\n", text):
+        script.doubts.append("a line holds only a backslash")
     if re.search(r"[^\s\\]\\\n[^\s]", text):
         script.doubts.append("a line is continued inside a word")
     try:

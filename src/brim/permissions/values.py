@@ -23,6 +23,10 @@ _PLAIN_OUTPUT = re.compile(
     r"|git rev-list --count [\w./^~@-]*|git merge-base [A-Za-z][\w./-]* [A-Za-z][\w./-]*|git branch --show-current"
     r"|(?:[^;&`$()\n]*\| *)?wc -[lwc]+(?: [^;&`$()|\n]*)?"
 )
+_BARE = ("word", "number", "variable_name", "special_variable_name", "file_descriptor")
+_LOOSE = ("expansion", "binary_expression", "unary_expression", "test_command", "parenthesized_expression", "case_item")
+"""Where a bare word may hold what parts words elsewhere: `${x:-a b}`, `[[ a =~ (b|c) ]]`."""
+_BETWEEN = re.compile(r"(?:\\.)|([\s;&|<>()])", re.DOTALL)
 _SUBSTITUTION = re.compile(r"(?:\\.)|(\$\(|`|\$\{|\$\[)", re.DOTALL)
 _PROCESS = re.compile(r"(?:\\.)|([<>]\()", re.DOTALL)
 
@@ -101,7 +105,7 @@ class Values:
                 body_end = node.end_byte
             if node.type in ("raw_string", "ansi_c_string", "word", "string"):
                 self.literal_code |= self.quotes_code(node)
-            if node.type == "command":
+            if node.type in ("command", "redirected_statement", "file_redirect", "herestring_redirect"):
                 for one, two in zip(node.children, node.children[1:], strict=False):
                     if b"\n" in self.source[one.end_byte : two.start_byte].replace(b"\\\n", b""):
                         self.doubt("a command goes on over a line end")
@@ -122,6 +126,13 @@ class Values:
                 b" ", b"\t", b"\n", b";", b"&", b"|", b"(", b")",
             ):  # fmt: skip
                 self.doubt("a comment begins inside a word")
+            if (
+                node.type in _BARE
+                and node.parent is not None
+                and node.parent.type not in _LOOSE
+                and _found(_BETWEEN, text)
+            ):
+                self.doubt("the grammar takes several words, or commands, for one")
             if node.type in ("word", "regex", "string_content", "heredoc_content", "extglob_pattern"):
                 process = node.type not in ("string_content", "heredoc_content") and _found(_PROCESS, text)
                 if process or _found(_SUBSTITUTION, text):
@@ -147,6 +158,17 @@ class Values:
             self.doubt("a here-document has no end")
             return
         mark = self.text(start)
+        plain_mark = mark.strip("'")
+        dashed = any(child.type == "<<-" for child in node.children)
+        end = next(child for child in node.children if child.type == "heredoc_end")
+        line = (
+            self.source[self.source.rfind(b"\n", 0, end.start_byte) + 1 :].split(b"\n", 1)[0].decode("utf-8", "replace")
+        )
+        lines = self.text(body).split("\n") if body is not None else []
+        if (line.lstrip("\t") if dashed else line) != plain_mark or any(
+            (each.lstrip("\t") if dashed else each) == plain_mark for each in lines
+        ):
+            self.doubt("a here-document ends elsewhere than it seems")
         if re.fullmatch(r"'[\w.-]+'", mark):
             return
         if not re.fullmatch(r"[\w.-]+", mark):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from brim.permissions.effects import Effect, read_options
+from brim.permissions.effects import Effect, read_options, reads_input
 from brim.permissions.words import Word, known, names
 
 
@@ -279,8 +279,10 @@ def _shell(words: Sequence[Word]) -> tuple[bool, list[Effect]]:
     rest = words[position:]
     if command:
         return True, [*effects, Effect("script", (rest[0],) if rest else (Word("?", None),), f"{name} -c")]
-    if not rest or rest[0].text in ("-", "/dev/stdin") or (rest[0].text or "").startswith(("/dev/fd/", "/proc/")):
+    if not rest or reads_input(rest[0]):
         effects.append(Effect("doubt", why=f"{name} runs what it reads"))
+    else:
+        effects.append(Effect("file", (rest[0],), f"{name} runs a file"))
     return False, effects
 
 
