@@ -366,9 +366,10 @@ def _read_environment(config: Config, env: Mapping[str, str]) -> None:
         key = by_variable.get(variable)
         if key is not None:
             config.values[key] = Value(_from_text(key, given.strip(), variable), f"environment {variable}")
-        elif variable not in _ENV_OF_OTHERS and variable.removeprefix("BRIM_") not in CAP_VARIABLES:
-            if near := nearest(variable, by_variable, 0.85):
-                config.warnings.append(f"environment: {variable} is unknown; did you mean {near}?")
+        elif variable in _ENV_OF_OTHERS or variable.removeprefix("BRIM_") in CAP_VARIABLES:
+            continue
+        elif near := nearest(variable, by_variable, 0.85):
+            config.warnings.append(f"environment: {variable} is unknown; did you mean {near}?")
     for variable, key in (("BRIM_ALLOW", "permissions.allow"), ("BRIM_DENY", "permissions.deny")):
         if env.get(variable, "").strip():
             rules = [rule.strip() for rule in env[variable].split(",") if rule.strip()]
