@@ -126,3 +126,53 @@ def test_text_in_single_quotes_is_only_text(text: str) -> None:
 def test_any_text_gets_a_verdict(text: str) -> None:
     """Nothing that a model can send raises an error here."""
     assert decide(text) in ("allow", "ask", "deny")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls\n\\rm x",
+        "ls\n\\\nrm x",
+        "ls 2>&1\n\\\n'rm' x",
+        "echo 'a'\n\\\n>/dev/null rm x",
+        'cat <<EOF\nx\nEOF;\n# c&"$(rm x)"',
+        "cat <<EOF\n`rm x`\nEOF",
+        "cat <<EOF\n\\\\$(rm x)\nEOF",
+        "cat <<A <<B\nA\nB\nA\nB\nrm x",
+        "r\\\nm x",
+        "ls\u00a0; rm x",
+        "ls\r\nrm x",
+        "ls #\\\nrm x",
+    ],
+)
+def test_where_grammar_and_bash_part_it_is_asked(command: str) -> None:
+    """Scripts that the grammar reads otherwise than bash does are never allowed."""
+    assert decide(command) != "allow"
+
+
+def test_what_a_script_file_holds_is_judged(tmp_path: Path) -> None:
+    """An allowed shell does not run what is denied out of a file, a pipe, a substitution or its input."""
+    (tmp_path / "bad.sh").write_text("#!/bin/bash\necho hi\nrm -rf x\n")
+    (tmp_path / "good.sh").write_text("#!/bin/bash\necho hi\n")
+
+    def run(command: str) -> str:
+        allow = ["bash *", "./bad.sh *", "./good.sh *", "python *", "echo *", "write(./**)"]
+        return check("bash", {"command": command}, allow, ["rm *"], workspace=tmp_path).decision
+
+    assert [run("bash bad.sh"), run("./bad.sh"), run("bash -x ./bad.sh a")] == ["deny"] * 3
+    assert [run("bash good.sh"), run("./good.sh"), run("python x.py")] == ["allow"] * 3
+    for command in ("bash <(echo rm x)", "echo rm x | bash", "bash -s <<< 'rm x'", "python <(echo x)", "python - <<EOF\nx\nEOF",
+                    "echo 'rm x' > t.sh && bash t.sh"):  # fmt: skip
+        assert run(command) == "ask", command
+
+
+def test_nothing_is_planted_for_other_programs_to_run(tmp_path: Path) -> None:
+    """Who may copy may not, for that, write hooks, settings of git or files of the system."""
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    for command in ("cp x .git/hooks/pre-commit", "cd .git/hooks && cp ../../x pre-commit", "tee .git/config", "mv x ~/.bashrc",
+                    "cp x /etc/profile.d/x", "ln -s x .git/hooks/pre-push", "echo x > .git/hooks/y"):  # fmt: skip
+        verdict = check(
+            "bash", {"command": command}, ["cp *", "tee *", "mv *", "ln *", "echo *", "write(./**)"], workspace=tmp_path
+        )
+        assert verdict.decision == "ask", command
+    assert check("bash", {"command": "cp x y"}, ["cp *"], workspace=tmp_path).decision == "allow"
