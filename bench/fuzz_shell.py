@@ -24,29 +24,31 @@ RULES = {
     "deny": ["rm *"],
 }
 SEPARATORS = [
-    ";", "\n", " && ", " || ", " | ", "&", " & ", "\n\n", "; ", ";\n", "&&", "||", "|", " |& ", "|\n", "&&\n", "\n  ", " \n",
-    "\t\n", "; \\\n", " \\\n", "\n\\\n", " ",
+    ";", "\n", " && ", " || ", " | ", "&", " & ", "\n\n", "; ", ";\n", "&&", "||", "|", " |& ", "|\n", "&&\n", "\n  ",
+    " \n", "\t\n", "; \\\n", " \\\n", "\n\\\n", " ",
 ]  # fmt: skip
 DENIED = [
-    "rm a", "\\rm a", "r\\m a", "'rm' a", '"rm" a', "$'rm' a", "r''m a", "X=1 rm a", ">/dev/null rm a", "{ rm a; }", "(rm a)",
-    "! rm a", "command rm a", "`rm a`", "$(rm a)", '"$(rm a)"', "if rm a; then :; fi", "$'\\x72m' a", "''rm a", "rm\\\n a",
-    "r{m,} a", "env rm a", "[[ $(rm a) ]]", "(( $(rm a) ))", "x=$(rm a)", "cat <(rm a)", "f() { rm a; }; f", "eval rm a",
-    '$"rm" a', "time rm a", "2>&1 rm a", "{rm,a}", "xargs rm", "find . -exec rm a {} +", "case a in a) rm a;; esac",
+    "rm a", "\\rm a", "r\\m a", "'rm' a", '"rm" a', "$'rm' a", "r''m a", "X=1 rm a", ">/dev/null rm a", "{ rm a; }",
+    "(rm a)", "! rm a", "command rm a", "`rm a`", "$(rm a)", '"$(rm a)"', "if rm a; then :; fi", "$'\\x72m' a",
+    "''rm a", "rm\\\n a", "r{m,} a", "env rm a", "[[ $(rm a) ]]", "(( $(rm a) ))", "x=$(rm a)", "cat <(rm a)",
+    "f() { rm a; }; f", "eval rm a", '$"rm" a', "time rm a", "2>&1 rm a", "{rm,a}", "xargs rm",
+    "find . -exec rm a {} +", "case a in a) rm a;; esac",
 ]  # fmt: skip
 HARMLESS = [
-    "ls", "ls -l", "git status", "echo x", "cat a", "cat <<EOF\nx\nEOF", "cat <<'EOF'\nx\nEOF", "echo 'a'", 'echo "a"',
-    "echo $X",    "echo $(ls)", "X=1", "[[ -f a ]]", "if ls; then ls; fi", "for i in a; do ls; done", "{ ls; }", "(ls)", "echo a \\\n b",
-    "cat <<< x", "ls > /dev/null", "ls 2>&1", "# c", "echo a # c", "f() { ls; }", "case a in a) ls;; esac", "((1))",
-    "echo ${X:-a b}", "echo $((1+1))", "echo {a,b}", "echo *", "find . -name x", "find . -exec ls {} +", "sed -n p a",
-    "awk '{print}' a", "printf x", "cat - <<EOF\nx\nEOF", "echo a\\ b", "echo '\\'", 'echo "\\""', "cat <<EOF | cat\nx\nEOF",
-    "time ls", "! ls", "ls &", "echo ${X#a}", "cat <<-EOF\n\tx\n\tEOF", "a=(b c)", "echo \"${a[@]}\"", "echo $'a'",
+    "ls", "ls -l", "git status", "echo x", "cat a", "cat <<EOF\nx\nEOF", "cat <<'EOF'\nx\nEOF", "echo 'a'",
+    'echo "a"', "echo $X", "echo $(ls)", "X=1", "[[ -f a ]]", "if ls; then ls; fi", "for i in a; do ls; done",
+    "{ ls; }", "(ls)", "echo a \\\n b", "cat <<< x", "ls > /dev/null", "ls 2>&1", "# c", "echo a # c", "f() { ls; }",
+    "case a in a) ls;; esac", "((1))", "echo ${X:-a b}", "echo $((1+1))", "echo {a,b}", "echo *", "find . -name x",
+    "find . -exec ls {} +", "sed -n p a", "awk '{print}' a", "printf x", "cat - <<EOF\nx\nEOF", "echo a\\ b",
+    "echo '\\'", 'echo "\\""', "cat <<EOF | cat\nx\nEOF", "time ls", "! ls", "ls &", "echo ${X#a}",
+    "cat <<-EOF\n\tx\n\tEOF", "a=(b c)", 'echo "${a[@]}"', "echo $'a'",
 ]  # fmt: skip
 TOKENS = [
-    "rm", "r", "m", "'", '"', "\\", "$", "(", ")", "`", "{", "}", ";", "&", "|", "\n", " ", "#", "<", ">", "<<EOF\n", "\nEOF\n",
-    "<<'EOF'\n", "x", "X=", "$X", "$'", "[[ ", " ]]", "((", "))", "$(", "${", "${X:-", "<(", ">(", "&&", "||", ";;",
-    "\\\n", "\t",    "-", "*", "?", "!", "if ", "then ", "fi", "for x in ", "do ", "done", "case ", " in ", "esac", "f()", "EOF", "<<<",
-    "<<-EOF\n\t",    ",", "@", "~", "=", "[", "]", "$((", "time ", "coproc ", "|&", "&>", "2>&1", "\r", "é", '$"', "\\'", '\\"', "\\`",
-    "\\$", "$[",
+    "rm", "r", "m", "'", '"', "\\", "$", "(", ")", "`", "{", "}", ";", "&", "|", "\n", " ", "#", "<", ">", "<<EOF\n",
+    "\nEOF\n", "<<'EOF'\n", "x", "X=", "$X", "$'", "[[ ", " ]]", "((", "))", "$(", "${", "${X:-", "<(", ">(", "&&",
+    "||", ";;", "\\\n", "\t", "-", "*", "?", "!", "if ", "then ", "fi", "for x in ", "do ", "done", "case ", " in ",
+    "esac", "f()", "EOF", "<<<", "<<-EOF\n\t", ",", "@", "~", "=", "[", "]", "$((", "time ", "coproc ", "|&", "&>",
+    "2>&1", "\r", "é", '$"', "\\'", '\\"', "\\`", "\\$", "$[",
 ]  # fmt: skip
 _RUNNER = """
 import json, os, subprocess, sys
