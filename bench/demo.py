@@ -175,7 +175,7 @@ def founding(demo: Demo) -> None:
 
 def ladder(demo: Demo) -> None:
     """grep without its caps and with node_modules: what comes back is a thousand times the window."""
-    seen = demo.ask(PROMPTS[1], **UNBOUNDED)
+    seen = demo.ask(PROMPTS[0], **UNBOUNDED)
     demo.check_answer(seen)
     tokens = sum(each["tokens"] for each in seen["results"])
     demo.check(tokens > 1_000_000, f"the result is huge ({tokens:,} tokens)")
