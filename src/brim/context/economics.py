@@ -55,7 +55,7 @@ REFETCHED = 1_000
 RESERVE = 120_000
 """What a miss counts beside its bill, in tokens read once: time, and the risk that nobody notices the gap. By it, and by
 the two weights below, 0.95 to 0.97 of requests found all they needed in view."""
-DIGEST_WEIGHT = 0.25
+DIGEST_WEIGHT = 0.2
 STUB_WEIGHT = 2.3
 """How a request lost to a miss counts. A digest mostly loses what could be guessed; a stub loses all of a result."""
 NO_RECALL = 2.0
