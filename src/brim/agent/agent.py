@@ -215,8 +215,8 @@ class Agent:
         self.emit(ev.Used(usage=usage, cost=cost, ttft=ttft, duration=duration, finish=finish or ""))
         if not self._warned_of_cut and usage.reported and (cut := silently_cut(request.bill["used"], usage.input)):
             self._warned_of_cut = True
-            self.session.learn_cut(cut)
-            self._note(cut.message, "silent_cut", {"seen": cut.seen, "sent": cut.sent})
+            said = self.session.learn_cut(cut, request.bill)
+            self._note(said, "silent_cut", {"seen": cut.seen, "sent": cut.sent})
 
     def _judge(self, done: Done, answer: list[Message]) -> None:
         """How a last answer ended, where that is not simply well."""

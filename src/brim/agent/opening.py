@@ -17,7 +17,6 @@ from brim.agent.permit import Ask, Permits
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.session import AgentSession, Offer
 from brim.agent.trial import assigned_mode
-from brim.budget import Settings, reserve
 from brim.errors import ConfigError, SessionNotFound, UsageError
 from brim.formats import render_tool
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
@@ -99,7 +98,7 @@ async def open_agent(
                 mode = assigned_mode(session.id, config.experiment()) or mode
         kit = list(tools) if tools is not None else default_tools()
         settings = config.settings()
-        sections, offer = make_offer(config, model, kit, workspace, settings=settings, window=window or model.window)
+        sections, offer = make_offer(config, model, kit, workspace, window=window or model.window)
         opened = AgentSession(
             store, session, model=model, offer=offer, settings=settings, mode=mode, counter=counter,
             window=window, ladder=ladder,
@@ -176,7 +175,6 @@ def make_offer(
     tools: Sequence[Tool],
     workspace: Path,
     *,
-    settings: Settings,
     window: int | None,
 ) -> tuple[list[Section], Offer]:
     """The sections of the system prompt, and what goes into every body."""
@@ -195,15 +193,13 @@ def make_offer(
     if general.temperature is not None:
         body["temperature"] = general.temperature
     most = general.max_tokens
-    if model.api == "anthropic.messages":
-        # required there; elsewhere the server's own maximum holds where none is asked for
-        body["max_tokens"] = most or reserve(window or 200_000, None, settings.max_response_tokens)
-    elif most is not None:
+    if most is not None:
         body["max_output_tokens" if model.api == "openai.responses" else "max_tokens"] = most
+    needs_maximum = most is None and model.api == "anthropic.messages"
     wires = [
         render_tool(each["name"], each["description"], each["parameters"], model.api) for each in tool_schemas(tools)
     ]
-    return sections, Offer(system=join_sections(sections), tools=wires, body=body)
+    return sections, Offer(system=join_sections(sections), tools=wires, body=body, needs_maximum=needs_maximum)
 
 
 def _of_its_own(provider: Provider) -> tuple[Counter | None, int | None]:

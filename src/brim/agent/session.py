@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from brim.budget import Bill, Settings, cost_of, learn_window, prices_of, window_of
+from brim.agent.caching import mark_cache
+from brim.budget import Bill, Settings, cost_of, learn_window, prices_of, reserve, window_of
 from brim.context import Conversation, Prepared, explain
 from brim.context.modes import table_of
 from brim.context.plan import plan_to_dict
@@ -48,11 +49,12 @@ class Request(msgspec.Struct):
 
 class Offer(msgspec.Struct, kw_only=True):
     """What the model is given beside the history: system prompt, tool definitions in the model's wire form, and the
-    other fields of the body."""
+    other fields of the body. `needs_maximum`: the API insists on `max_tokens`, and the user named none."""
 
     system: str = ""
     tools: Sequence[Mapping[str, Any]] = ()
     body: Mapping[str, Any] = {}
+    needs_maximum: bool = False
 
 
 class AgentSession:
@@ -190,9 +192,10 @@ class AgentSession:
             return self._as_it_is(now)
         prepared = self.conversation.prepare(mode=self.mode, window=self._limit, now=now, epoch=epoch, passes=passes)
         self.last = prepared
-        return Request(
-            prepared.request, prepared.bill, prepared.plan, prepared.report, _count_messages(prepared.request)
-        )
+        body = prepared.request
+        if self.model.api == "anthropic.messages":
+            body = mark_cache(body)
+        return Request(body, prepared.bill, prepared.plan, prepared.report, _count_messages(body))
 
     def _as_it_is(self, now: float) -> Request:
         settings = msgspec.structs.replace(self.settings, history_budget=None, max_context_tokens=None)
@@ -268,11 +271,19 @@ class AgentSession:
         self._rebuild()
         return said
 
-    def learn_cut(self, cut: SilentCut) -> None:
-        """A server that cut the prompt without a word: what it saw is its window."""
+    def learn_cut(self, cut: SilentCut, bill: Mapping[str, Any]) -> str:
+        """A server that saw much less than was sent. Returns what that means, in words: it cut the prompt, and what it saw
+        is its window; or it left the tool definitions out, whose model knows none."""
+        tools = sum(line["tokens"] for line in bill["lines"] if line["kind"] == "tools")
+        if tools and abs(cut.sent - tools - cut.seen) <= 0.1 * max(cut.seen, 64):
+            return (
+                f"the server saw {cut.seen:,} of about {cut.sent:,} tokens, as if the tool definitions ({tools:,}) were left "
+                "out: its model seems to know no tool calls"
+            )
         if cut.window >= _LEAST_WINDOW:
             self._window = cut.window
             self._rebuild()
+        return cut.message
 
     # ---- changes -----------------------------------------------------------------------------------------------
 
@@ -306,6 +317,8 @@ class AgentSession:
 
     def _conversation(self, settings: Settings, plan: Any) -> Conversation:
         body: dict[str, Any] = dict(self.offer.body)
+        if self.offer.needs_maximum:
+            body["max_tokens"] = reserve(self.window[0], None, settings.max_response_tokens)
         if self.offer.tools:
             body["tools"] = list(self.offer.tools)
         made = Conversation(

@@ -74,9 +74,10 @@ class MarkdownStream:
         if self._size is not None:
             return self._size
         try:
-            return tuple(os.get_terminal_size(self._out.fileno()))
+            size = os.get_terminal_size(self._out.fileno())
         except (OSError, ValueError):
             return (80, 24)
+        return (size.columns, size.lines)
 
     def _rendered(self, text: str) -> str:
         from rich.console import Console

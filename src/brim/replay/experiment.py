@@ -140,7 +140,7 @@ def make_agent(
     window = window or getattr(provider, "window", None) or model.window
     settings = config.settings()
     tools = default_tools()
-    _, offer = make_offer(config, model, tools, project, settings=settings, window=window)
+    _, offer = make_offer(config, model, tools, project, window=window)
     stored = store.new_session(str(project), mode, model.full_name)
     session = AgentSession(
         store, stored, model=model, offer=offer, settings=settings, mode=mode, counter=counter, window=window
