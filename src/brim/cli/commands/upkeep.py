@@ -59,21 +59,31 @@ class Finding:
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """Look at everything brim needs and say what is missing. Shows which keys are set, never the keys. Exit code 1 where
     something is wrong."""
-    from brim.cli.commands.shown import say, say_json, table
+    from brim.cli.commands.shown import say, say_json
 
     findings = list(examine())
     if as_json:
         say_json(findings)
     else:
-        marks = {"ok": "ok", "note": "-", "bad": "BAD"}
-        rows = []
-        for each in findings:
-            rows.append((marks[each.status], each.check, each.found))
-            if each.hint:
-                rows.append(("", "", f"→ {each.hint}"))
-        say(table(("", "", ""), rows).lstrip())
+        say("\n".join(told_finding(each) for each in findings))
     if any(each.status == "bad" for each in findings):
         raise typer.Exit(1)
+
+
+def told_finding(finding: Finding) -> str:
+    """A finding as lines that fit the terminal."""
+    import shutil
+    import textwrap
+
+    width = max(40, shutil.get_terminal_size((100, 24)).columns - 1)
+    mark = {"ok": "ok", "note": "-", "bad": "BAD"}[finding.status]
+    head, rest = f"{mark:<4}{finding.check:<10}", " " * 14
+    lines = textwrap.wrap(finding.found, width, initial_indent=head, subsequent_indent=rest, break_on_hyphens=False)
+    if finding.hint:
+        lines += textwrap.wrap(
+            finding.hint, width, initial_indent=f"{rest}→ ", subsequent_indent=f"{rest}  ", break_on_hyphens=False
+        )
+    return "\n".join(lines)
 
 
 def examine() -> Iterator[Finding]:
@@ -153,9 +163,9 @@ def _tokens(place: Place) -> Iterator[Finding]:
     named = place.config.get("model")
     counter = counter_for(named)
     tokens = counter.count_text("Fill a window to the brim 搜索")
-    exact = "the model's own" if counter.exact else "a fallback; margins and calibration cover the difference"
-    whose = f"for {named}: " if named else "where no model is named: "
-    yield Finding("tokens", "ok" if tokens > 0 else "bad", f"{whose}{counter.name}, {exact}")
+    exact = "the model's own" if counter.exact else "not the model's own: margins and calibration cover the difference"
+    whose = f" for {named}" if named else " where a model is not known (the embedded one brings its own)"
+    yield Finding("tokens", "ok" if tokens > 0 else "bad", f"{counter.name}{whose}: {exact}")
 
 
 def _store(place: Place) -> Iterator[Finding]:
