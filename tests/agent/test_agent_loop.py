@@ -21,6 +21,8 @@ from brim.budget.windows import WINDOWS
 from brim.providers import RetryPolicy
 from brim.testing import ScriptedProvider, broken_stream, fault, reply, tool_call, tool_calls, violations
 
+SUMMARY = "## Goal\nThe user gave parts, each with some words to fill it.\n## Done\nEach part was acknowledged."
+
 
 class Bench(msgspec.Struct):
     """An opened agent, what it emitted, and the server it asks."""
@@ -369,6 +371,30 @@ def test_another_mode_starts_from_the_whole_history(workspace: Path) -> None:
             whole = at.upstream.requests[-1].body["messages"]
         assert len(shortened) < 17 and len(whole) == 18
         assert next(m["content"] for m in whole if m["role"] == "user").startswith("part 0")
+
+    run(check)
+
+
+def test_a_model_writes_the_summary_where_one_is_configured(workspace: Path) -> None:
+    """`summary_model` is asked for the summary, its request recorded with its cost; where it fails brim writes its own."""
+
+    async def check() -> None:
+        def answer(received: Any) -> Any:
+            if received.stream:
+                return reply("ok")
+            return fault(500) if "part 5" in received.body["messages"][0]["content"] else reply(SUMMARY)
+
+        flags = {"context.max_context_tokens": 12_000, "mode": "compact", "summary_model": "openai/gpt-4o-mini"}
+        async with bench(workspace, answer, repeat_last=True, flags=flags) as at:
+            for n in range(8):
+                assert (await at.agent.ask(f"part {n} " + "some words to fill it " * 300)).ok
+            lines = [line for event in at.of(ev.Requested) for line in event.report if line.get("pass") == "summarise"]
+            assert "model" in [line.get("by") for line in lines]
+            views = [json.dumps(received.body) for received in at.upstream.requests if received.stream]
+            assert any("The user gave parts" in view for view in views)
+            records = at.opened.store.requests(at.agent.session.id)
+            asked = [each for each in records if each.meta.get("purpose") == "summary"]
+            assert asked and asked[0].model == "openai/gpt-4o-mini" and asked[0].cost is not None
 
     run(check)
 

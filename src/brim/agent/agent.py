@@ -139,7 +139,7 @@ class Agent:
         """The model's answer, stored. A window that turns out smaller is learned, and the request made once more."""
         refused = False
         while True:
-            request = self._request = self.session.prepare()
+            request = self._request = await self._prepare()
             self._say_request(step, request)
             try:
                 return await self._stream(request)
@@ -149,6 +149,11 @@ class Agent:
                 refused = True
                 learned = self.session.learn(error, request.bill)
                 self._note(f"{error.message}. Learned: {learned}; asking again", "overflow", error.as_dict())
+
+    async def _prepare(self) -> Request:
+        if self.session.settings.summarizer is None:
+            return self.session.prepare()
+        return await asyncio.to_thread(self.session.prepare)  # a model may be asked for a summary meanwhile
 
     async def _stream(self, request: Request) -> tuple[Done, list[Message]]:
         began = time.monotonic()

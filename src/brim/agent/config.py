@@ -42,6 +42,8 @@ class General(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Requests of one turn."""
     max_cost: float | None = None
     """US dollars a session may cost."""
+    summary_model: str | None = None
+    """Who writes summaries: `provider/model`, or "same" for the session's own model; None: brim itself, without a model."""
     attempts: int = 4
     """How often a request is made in all, where the failure may pass (a rate limit, a server's error)."""
     notes: bool = True

@@ -16,7 +16,9 @@ from brim.agent.events import Emit, Notice
 from brim.agent.permit import Ask, Permits
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.session import AgentSession, Offer
+from brim.agent.summarizer import ModelSummarizer
 from brim.agent.trial import assigned_mode
+from brim.budget import window_of
 from brim.errors import ConfigError, SessionNotFound, UsageError
 from brim.formats import render_tool
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
@@ -46,9 +48,15 @@ class Opened(msgspec.Struct):
     provider: Provider
     debug: DebugLog
     sections: list[Section]
+    summary_provider: Provider | None = None
+
+    async def close_providers(self) -> None:
+        await self.provider.close()
+        if self.summary_provider is not None:
+            await self.summary_provider.close()
 
     async def close(self) -> None:
-        await self.provider.close()
+        await self.close_providers()
         self.debug.close()
         self.store.close()
 
@@ -81,6 +89,7 @@ async def open_agent(
     if store is None:
         store = open_store(TEMPORARY if not choice.keep else general.store)
     provider: Provider | None = None
+    writer: Provider | None = None
     try:
         if store.damage:
             emit(Notice(store.damage, "store"))
@@ -98,6 +107,18 @@ async def open_agent(
                 mode = assigned_mode(session.id, config.experiment()) or mode
         kit = list(tools) if tools is not None else default_tools()
         settings = config.settings()
+        if general.summary_model is not None:
+            of = (
+                model
+                if general.summary_model == "same"
+                else resolve_model(general.summary_model, env, config.providers())
+            )
+            writer = open_provider(of, env=env) if of is not model else None
+            settings = msgspec.structs.replace(
+                settings,
+                summarizer=ModelSummarizer(writer or provider, of, store, session.id, emit),
+                summarizer_window=settings.summarizer_window or (window_of(of.model, of.window)[0] if writer else None),
+            )
         sections, offer = make_offer(config, model, kit, workspace, window=window or model.window)
         opened = AgentSession(
             store, session, model=model, offer=offer, settings=settings, mode=mode, counter=counter,
@@ -115,10 +136,11 @@ async def open_agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
             max_cost=general.max_cost, policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log,
         )  # fmt: skip
-        return Opened(agent, store, provider, log, sections)
+        return Opened(agent, store, provider, log, sections, writer)
     except BaseException:
-        if provider is not None:
-            await provider.close()
+        for opened_one in (provider, writer):
+            if opened_one is not None:
+                await opened_one.close()
         if own_store:
             store.close()
         raise

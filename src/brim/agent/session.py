@@ -20,7 +20,7 @@ from brim.context.modes import table_of
 from brim.context.plan import plan_to_dict
 from brim.context.recall import recall_from
 from brim.conversation import Message, system
-from brim.errors import ProviderOverflow, UsageError
+from brim.errors import ProviderError, ProviderOverflow, UsageError
 from brim.providers import ModelRef
 from brim.providers.endings import SilentCut
 from brim.tokens import Calibration, Counter, counter_for
@@ -309,8 +309,10 @@ class AgentSession:
     def _rebuild(self) -> None:
         self.conversation = self._build(self.conversation.plan)
 
-    def _build(self, plan: Any) -> Conversation:
+    def _build(self, plan: Any, *, ask: bool = True) -> Conversation:
         settings = msgspec.structs.replace(self.settings, margin=self._margin)
+        if not ask and settings.summarizer is not None:
+            settings = msgspec.structs.replace(settings, summarizer=_not_asked)
         if settings.dialect is None and self.model.dialect is not None:
             settings = msgspec.structs.replace(settings, dialect=self.model.dialect)
         return self._conversation(settings, plan)
@@ -335,7 +337,7 @@ class AgentSession:
 
     def preview(self) -> Prepared:
         """The request as it would go out now; nothing is changed by looking. Raises ContextOverflow."""
-        return self._build(self.conversation.plan).prepare(mode=self.mode, window=self._limit, now=self._clock())
+        return self._build(self.conversation.plan, ask=False).prepare(mode=self.mode, window=self._limit, now=self._clock())
 
     def explain(self) -> str:
         """The plan of the last request in words."""
@@ -345,6 +347,11 @@ class AgentSession:
     def close(self) -> None:
         """Lets others write the session."""
         self.store.release(self.id)
+
+
+def _not_asked(messages: list[dict[str, Any]]) -> str:
+    """In a summarizer's place where nothing may be spent: the engine writes its own summary then."""
+    raise ProviderError("no model is asked for a look ahead")
 
 
 def _count_messages(body: Mapping[str, Any]) -> int:

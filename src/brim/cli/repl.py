@@ -97,7 +97,7 @@ class Repl:
         if old.agent.session.id != opened.agent.session.id:
             old.agent.session.close()
         self.context_share = None
-        await old.provider.close()
+        await old.close_providers()
         old.debug.close()
 
     async def close(self) -> None:

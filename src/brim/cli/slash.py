@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -94,7 +95,7 @@ async def _context(repl: Repl, rest: str) -> None:
             repl.say(f"[{section.name}] {count(section.text):,} tokens", "36")
             repl.say(section.text)
         return
-    prepared = session.preview()
+    prepared = await asyncio.to_thread(session.preview)
     width = min(100, width_of(repl.output.err))
     repl.say(render_bill(prepared.bill, width))
     messages = session.conversation.messages
@@ -156,8 +157,8 @@ async def _compact(repl: Repl, rest: str) -> None:
     from brim.cli.output import describe_pass
 
     session = repl.opened.agent.session
-    before = session.preview().used
-    request = session.prepare(epoch=True)
+    before = (await asyncio.to_thread(session.preview)).used
+    request = await asyncio.to_thread(session.prepare, epoch=True)  # a model may be asked for a summary meanwhile
     for line in request.report:
         repl.say(f"  {describe_pass(line)}", "2")
     repl.say(f"{before:,} -> {request.bill['used']:,} tokens")
