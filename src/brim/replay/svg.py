@@ -98,7 +98,7 @@ def _free(
 def lines(series: Sequence[Series], *, x: str, y: str, width: int = 940, height: int = 280) -> str:
     """Lines over a common x, each with its name at its end, and rows of ticks below for what happened where."""
     rows = [each for each in series if each.ticks]
-    left, right, top, bottom = 64, 150, 26, 42 + 14 * len(rows)
+    left, right, top, bottom = 64, 190, 26, 42 + 14 * len(rows)
     longest = max((len(each.values) for each in series), default=1)
     y_ticks = ticks(0, max((max(each.values, default=0) for each in series), default=1), 5)
     x_ticks = [t for t in ticks(1, max(longest, 2), 6) if 1 <= t <= longest and t == int(t)]
