@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +42,8 @@ async def run_bash(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     encoded = command.encode("utf-8", "surrogateescape")
     if len(encoded) > _LONGEST_COMMAND:
         raise ToolError(f"the command is {len(encoded)} bytes; at most {_LONGEST_COMMAND} are taken; nothing was run")
+    import shutil
+
     shell = shutil.which("bash")
     if shell is None:
         raise ToolError("bash is not installed here", hint="install bash or put it on PATH")
@@ -89,6 +89,8 @@ def _script_fd(data: bytes, stack: contextlib.ExitStack) -> int:
         fd = os.memfd_create("brim-command")
         stack.callback(os.close, fd)
     else:
+        import tempfile
+
         fd = stack.enter_context(tempfile.TemporaryFile()).fileno()  # noqa: SIM115 - the stack closes it
     view = memoryview(data)
     while view:

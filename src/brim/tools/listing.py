@@ -12,7 +12,7 @@ from collections.abc import Callable
 from brim.tools.spool import Spool
 
 _SORTED_BYTES = 8 * 1024 * 1024
-_AT_ONCE = 2_000
+_AT_ONCE = 1_000
 # Every byte of UTF-8 but these begins a character.
 _CONTINUING = bytes(range(0x80, 0xC0))
 

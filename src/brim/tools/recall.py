@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -99,6 +98,8 @@ async def _grep(asked: RecallArguments, original: _Original, ctx: ToolContext) -
         Limits(ctx.caps.grep, lines=ctx.caps.grep_lines, head=1.0), ctx.count, advise=advise, collapse=False
     )
     said = Skipped()
+    import tempfile
+
     with tempfile.TemporaryFile() as file:
         for text in original.texts(ctx):
             file.write(text.encode("utf-8", "replace"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import sysconfig
 from pathlib import Path
@@ -31,6 +30,8 @@ def find_ripgrep() -> str:
         beside = Path(folder) / name
         if beside.is_file():
             return str(beside)
+    import shutil  # brings four compression libraries along
+
     found = shutil.which("rg")
     if found is None:
         raise ToolError(
