@@ -140,6 +140,21 @@ def test_short_prefixes_and_unknown_models() -> None:
     assert (report["spent"]["unpriced"], report["spent"]["usd"]) == (2, 0.0)
 
 
+def test_resumed_sessions_are_paid_once(tmp_path: Path) -> None:
+    """A session that was resumed begins with a copy of the log before: its requests count once, what came after counts."""
+    first = {"id": "a", "model": "claude-sonnet-4-5", "messages": small_run(8)[1:]}
+    calls = [
+        {"message_index": n, "prompt_tokens": 2_000 + n, "completion_tokens": 5, "cached_tokens": 0} for n in (1, 3, 5)
+    ]
+    before = list(claude_log({**first, "recorded_usage": calls[:2]}, session="a"))
+    after = [{**line, "sessionId": "b"} for line in claude_log({**first, "recorded_usage": calls}, session="a")]
+    write_lines(tmp_path / "a.jsonl", before)
+    write_lines(tmp_path / "b.jsonl", after)
+    spent = audited(tmp_path)["spent"]
+    assert (spent["requests"], spent["input"]) == (3, 6_009)
+    assert spent["unreported"] == 9 - 2 + 9 - 3
+
+
 def test_places_of_logs(tmp_path: Path) -> None:
     """The logs of Claude Code, codex and brim are looked for where each keeps them, and where the environment says."""
     for folder in (".claude/projects", ".codex/sessions", "data", "elsewhere/sessions"):

@@ -164,7 +164,7 @@ def _spent(transcript: Transcript) -> Spent:
         one = Spent(1, usage.input, usage.cached_read, usage.cached_write, usage.output, usd or 0.0, int(usd is None))
         spent.merge(one)
     answers = sum(1 for message in transcript.messages if message["role"] == "assistant")
-    spent.unreported = answers - spent.requests
+    spent.unreported = answers - len(transcript.usage)
     return spent
 
 
@@ -314,11 +314,24 @@ def _by_size(filled: dict[str, int]) -> dict[str, int]:
     return dict(sorted(filled.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
+def _paid_once(transcripts: Iterable[Transcript]) -> Iterator[Transcript]:
+    """The same with each answer's usage in the first log that holds it: a resumed session begins with a copy of the one
+    before, and those requests were not made again."""
+    seen: set[str] = set()
+    for transcript in transcripts:
+        ids = {index: str(row["message_id"]) for index, row in transcript.usage.items() if row.get("message_id")}
+        usage = {index: {} if ids.get(index) in seen else row for index, row in transcript.usage.items()}
+        seen.update(ids.values())
+        yield msgspec.structs.replace(transcript, usage=usage)
+
+
 def audit(transcripts: Iterable[Transcript], *, modes: Sequence[str] = MODES, jobs: int = 1) -> Audit:
     """The audit of these sessions. `modes`: policies as `brim replay --policy` takes them."""
     from brim.replay.engine import play_all
 
     whole = Audit()
-    for one in play_all(transcripts, Plays(tuple(modes), (Regime("", 1.0, 1.0),)), work=audit_one, jobs=jobs):
+    for one in play_all(
+        _paid_once(transcripts), Plays(tuple(modes), (Regime("", 1.0, 1.0),)), work=audit_one, jobs=jobs
+    ):
         whole.add(one)
     return whole

@@ -198,9 +198,9 @@ def _claude_chat(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> 
         chat.add({"role": turn.role, "content": turn.content}, "anthropic.messages", turn.created, f"entry {line + 1}")
         entry = values[line]
         if turn.role == "assistant":
-            found = usage.get(str(entry["message"].get("id") or entry.get("uuid")))
-            if found is not None:
-                chat.used(found)
+            id = str(entry["message"].get("id") or entry.get("uuid"))
+            if id in usage:
+                chat.used({**usage[id], "message_id": id})
     return chat.transcript(log.model, "Claude Code")
 
 
