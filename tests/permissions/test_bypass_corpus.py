@@ -176,3 +176,20 @@ def test_nothing_is_planted_for_other_programs_to_run(tmp_path: Path) -> None:
         )
         assert verdict.decision == "ask", command
     assert check("bash", {"command": "cp x y"}, ["cp *"], workspace=tmp_path).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$'\\x{72m' x",
+        "x=$ rm a",
+        "ls | x=$\trm a",
+        "echo $'\\\\'; rm x #'",
+        'echo $"a$"; rm x #"',
+        "r``m x",
+        "ls \\ \\\n; rm x",
+    ],
+)
+def test_quotes_end_where_bash_ends_them(command: str) -> None:
+    """Spellings on which the grammar and bash differ are never allowed."""
+    assert decide(command) != "allow"

@@ -57,7 +57,7 @@ def parse_script(
         script.doubts.append(f"it holds the character U+{ord(odd[0]):04X}, which is not what it looks like")
     if re.search(r"(?:^|\n)[ \t]*\\\n", text):
         script.doubts.append("a line holds only a backslash")
-    if re.search(r"[^\s\\]\\\n[^\s]", text):
+    if re.search(r"(?:[^\s]|\\[ \t])\\\n[^\s]", text):
         script.doubts.append("a line is continued inside a word")
     try:
         source = text.encode("utf-8")

@@ -24,10 +24,19 @@ _PLAIN_OUTPUT = re.compile(
     r"|(?:[^;&`$()\n]*\| *)?wc -[lwc]+(?: [^;&`$()|\n]*)?"
 )
 _BARE = ("word", "number", "variable_name", "special_variable_name", "file_descriptor")
+_RAW_STRING = re.compile(r"'[^']*'")
+_ANSI_STRING = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
+_WORDS = (
+    "command_name", "word", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "number",
+    "simple_expansion", "expansion", "command_substitution", "arithmetic_expansion", "$",
+)  # fmt: skip
+_TIGHT = ("simple_expansion", "concatenation", "variable_assignment", "brace_expression", "subscript", "command_name")
+"""What has no blanks between its pieces."""
 _LOOSE = ("expansion", "binary_expression", "unary_expression", "test_command", "parenthesized_expression", "case_item")
 """Where a bare word may hold what parts words elsewhere: `${x:-a b}`, `[[ a =~ (b|c) ]]`."""
 _BETWEEN = re.compile(r"(?:\\.)|([\s;&|<>()])", re.DOTALL)
 _SUBSTITUTION = re.compile(r"(?:\\.)|(\$\(|`|\$\{|\$\[)", re.DOTALL)
+_EXPANSION = re.compile(r"(?:\\.)|(\$[\w{(\[@*#?$!-])", re.DOTALL)
 _PROCESS = re.compile(r"(?:\\.)|([<>]\()", re.DOTALL)
 
 
@@ -105,6 +114,11 @@ class Values:
                 body_end = node.end_byte
             if node.type in ("raw_string", "ansi_c_string", "word", "string"):
                 self.literal_code |= self.quotes_code(node)
+            self.check_quotes(node)
+            if node.type in _TIGHT and any(
+                one.end_byte != two.start_byte for one, two in zip(node.children, node.children[1:], strict=False)
+            ):
+                self.doubt("the grammar takes what blanks part for one word")
             if node.type in ("command", "redirected_statement", "file_redirect", "herestring_redirect"):
                 for one, two in zip(node.children, node.children[1:], strict=False):
                     if b"\n" in self.source[one.end_byte : two.start_byte].replace(b"\\\n", b""):
@@ -126,6 +140,8 @@ class Values:
                 b" ", b"\t", b"\n", b";", b"&", b"|", b"(", b")",
             ):  # fmt: skip
                 self.doubt("a comment begins inside a word")
+            if not node.is_named and node.parent is not None:
+                self.check_token(node, text)
             if (
                 node.type in _BARE
                 and node.parent is not None
@@ -135,10 +151,51 @@ class Values:
                 self.doubt("the grammar takes several words, or commands, for one")
             if node.type in ("word", "regex", "string_content", "heredoc_content", "extglob_pattern"):
                 process = node.type not in ("string_content", "heredoc_content") and _found(_PROCESS, text)
-                if process or _found(_SUBSTITUTION, text):
+                bare = node.type == "word" and _found(_EXPANSION, text)
+                if process or bare or _found(_SUBSTITUTION, text):
                     self.doubt("the grammar takes a substitution for text")
-        if self.source[end:].strip(b" \t\n\\"):
+        if self.source[max(end, body_end) :].replace(b"\\\n", b"").strip(b" \t\n"):
             self.doubt("the grammar leaves out its end")
+
+    def check_token(self, node: Node, text: str) -> None:
+        """A lone dollar or a backtick that belongs to nothing is one that the grammar did not understand."""
+        kind = node.parent.type if node.parent is not None else ""
+        if text == "$" and kind not in ("simple_expansion", "expansion", "translated_string"):
+            if re.match(rb"[\w{(\[@*#?$!-]", self.source[node.end_byte : node.end_byte + 1]):
+                self.doubt("the grammar takes an expansion for text")
+        elif "`" in text and (kind != "command_substitution" or len(text) > 1):
+            self.doubt("the grammar takes a substitution for text")
+
+    def check_quotes(self, node: Node) -> None:
+        """Quotes must end where bash ends them, and `$"` must not be taken for a lone dollar."""
+        kind = node.type
+        if kind in ("raw_string", "ansi_c_string"):
+            whole = _ANSI_STRING if kind == "ansi_c_string" else _RAW_STRING
+            if whole.fullmatch(self.text(node)) is None:
+                self.doubt("a quote ends elsewhere than it seems")
+        elif kind == "string":
+            text = self.source[node.start_byte : node.end_byte]
+            for child in node.named_children:
+                if child.type != "string_content":
+                    start, end = child.start_byte - node.start_byte, child.end_byte - node.start_byte
+                    text = text[:start] + b"x" * (end - start) + text[end:]
+            if re.fullmatch(rb'\$?"(?:[^"\\]|\\.)*"', text, re.DOTALL) is None:
+                self.doubt("a quote ends elsewhere than it seems")
+        elif kind in (
+            "command",
+            "concatenation",
+            "redirected_statement",
+            "variable_assignment",
+            "array",
+            "for_statement",
+        ):
+            for one, two in zip(node.children, node.children[1:], strict=False):
+                if one.end_byte != two.start_byte:
+                    continue
+                if self.text(one).endswith("$") and self.text(two)[:1] in ("'", '"'):
+                    self.doubt("a dollar before a quote is read in two ways")
+                elif kind == "command" and one.type in _WORDS and two.type in _WORDS:
+                    self.doubt("two words stand without a blank between them")
 
     def quotes_code(self, node: Node) -> bool:
         """Whether quotes keep a substitution from being one, here; arithmetic would take it for one after all."""

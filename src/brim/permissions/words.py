@@ -201,7 +201,7 @@ _ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0
 
 def decode_ansi(body: str) -> str | None:
     """What stands between `$'` and `'`; None where it is not certain (a NUL cuts the text short, bytes make no text)."""
-    failed = False
+    failed = re.search(r"\\x\{|\\c", body) is not None
 
     def one(found: re.Match[str]) -> str:
         nonlocal failed
@@ -212,8 +212,6 @@ def decode_ansi(body: str) -> str | None:
             code = int(what[1:], 16)
         elif what[0] in "01234567":
             code = int(what, 8)
-        elif what[0] == "c" and len(what) == 2:
-            code = ord(what[1].upper()) ^ 64
         else:
             return "\\" + what
         if code == 0 or code > 0x10FFFF or (what[0] not in "uU" and code > 127):
