@@ -18,9 +18,11 @@ def test_piped_data_joins_the_prompt(tmp_path: Path) -> None:
         assert home.run("why?", input="boom\n").code == 0
         assert home.run(input="what is this?\n").code == 0
         assert home.run("-", input="and this?\n").code == 0
+        assert home.run("-", "why?", input="slow\n").code == 0
     sent = [request.body["messages"][-1]["content"] for request in upstream.requests]
     assert "boom" in sent[0] and sent[0].endswith("why?")
-    assert [text.strip() for text in sent[1:]] == ["what is this?", "and this?"]
+    assert [text.strip() for text in sent[1:3]] == ["what is this?", "and this?"]
+    assert "slow" in sent[3] and sent[3].endswith("why?")
 
 
 def test_an_idle_stdin_is_not_waited_for(tmp_path: Path) -> None:
@@ -32,6 +34,8 @@ def test_an_idle_stdin_is_not_waited_for(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.wait(timeout=30) == 0
             assert process.stdout.read() == "ok\n"
+            assert process.stderr is not None
+            assert "nothing comes" in process.stderr.read()
         finally:
             process.kill()
             process.communicate()

@@ -32,8 +32,8 @@ def _version(wanted: bool) -> None:
 
 
 @app.command(
-    epilog="Without a PROMPT at a terminal, a conversation begins. Piped input joins the prompt; PROMPT - reads it alone. "
-    "Exit codes: 0 ok, 1 failed, 2 usage, 3 a limit (context, steps, cost), 69 provider unavailable, 75 try later, "
+    epilog="Without a PROMPT at a terminal, a conversation begins. Piped input joins the prompt; with - in front it is "
+    "waited for. Exit codes: 0 ok, 1 failed, 2 usage, 3 a limit (context, steps, cost), 69 provider unavailable, 75 try later, "
     "77 key or permission, 78 configuration, 130 interrupted."
 )
 def ai(
@@ -144,8 +144,11 @@ def ai(
     del version
     from brim.cli.options import Options
 
+    words = list(prompt or ())
+    waits = words[:1] == ["-"]
     options = Options(
-        prompt=" ".join(prompt) if prompt else None,
+        prompt=" ".join(words[1:] if waits else words) or None,
+        waits=waits,
         files=list(file or ()),
         flags={
             "model": model,

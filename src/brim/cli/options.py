@@ -9,10 +9,12 @@ import msgspec
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """See `ai --help`. `flags`: config keys given on the command line, None where not given; `latest`: -c, or -r without
+    """See `ai --help`. `flags`: config keys given on the command line, None where not given; `waits`: stdin is read to
+    its end, however long that takes; `latest`: -c, or -r without
     an id."""
 
     prompt: str | None = None
+    waits: bool = False
     files: list[Path] = []
     flags: dict[str, Any] = {}
     profile: str | None = None

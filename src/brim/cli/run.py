@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from brim.agent.config import Config, load_config, load_dotenv
+from brim.agent.events import Notice
 from brim.cli.options import Options
 from brim.cli.output import Output, output_for
 from brim.errors import BrimError, UsageError
 
 if TYPE_CHECKING:
     from brim.agent.opening import Choice
+
+
+IDLE = "stdin is open but nothing comes: going on without it (ai - … waits for it)"
 
 
 def run(options: Options) -> int:
@@ -60,12 +64,11 @@ def _run(options: Options, output: Output) -> int:
     check_session_options(options)
     if not config.get("markdown") and options.output == "text":
         output = output_for("text", bill=options.bill, verbose=options.verbose, markdown=False)
-    dash = options.prompt == "-"
-    prompt = None if dash else options.prompt
-    piped = read_piped(required=dash)
+    prompt = options.prompt
+    piped = read_piped(required=options.waits, idle=lambda: output(Notice(IDLE, "stdin")))
     text = join_prompt(prompt, piped)
     if text is None and not options.files:
-        if dash or not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+        if options.waits or not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError(
                 "no prompt", hint='ai "…", or pipe text into it; at a terminal, ai alone begins a conversation'
             )

@@ -6,6 +6,7 @@ import os
 import select
 import stat
 import sys
+from collections.abc import Callable
 
 FIRST_BYTE_S = 1.0
 """How long a pipe may take to begin where a prompt is there already; one that has begun is read to its end."""
@@ -13,8 +14,8 @@ MOST = 64 * 1024 * 1024
 """More than this is not read: it would never fit a window."""
 
 
-def read_piped(*, required: bool) -> str | None:
-    """The text on stdin. None where it is a terminal, closed, empty, or (unless `required`) idle."""
+def read_piped(*, required: bool, idle: Callable[[], object] = lambda: None) -> str | None:
+    """The text on stdin. None where it is a terminal, closed, empty, or (unless `required`) idle, which `idle` is told."""
     stream = sys.stdin
     if stream is None or stream.closed:
         return None
@@ -30,6 +31,7 @@ def read_piped(*, required: bool) -> str | None:
     if not stat.S_ISREG(mode) and not required and sys.platform != "win32":
         ready, _, _ = select.select([descriptor], [], [], FIRST_BYTE_S)
         if not ready:
+            idle()
             return None
     return _decode(_read(descriptor))
 
