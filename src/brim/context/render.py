@@ -73,8 +73,13 @@ def _extend(out: list[Message], messages: Sequence[Message], start: int, stop: i
 
 
 def _add_insert(out: list[Message], insert: Insert, message: Message) -> None:
-    """An insert is a text part of its own in front of the user's, whose text stays as it was."""
-    parts = (Text(insert.text), *message.parts)
+    """An insert stands in front of the user's text, which stays as it was: in a content of blocks as a block of its own, in
+    a plain string above it, since not every server takes blocks there."""
+    first = message.parts[0] if message.parts else None
+    if isinstance(first, Text) and first.wire is None:
+        parts = (Text(f"{insert.text}\n\n{first.text}"), *message.parts[1:])
+    else:
+        parts = (Text(insert.text), *message.parts)
     out.append(msgspec.structs.replace(message, parts=parts, edited=True))
 
 
