@@ -1,9 +1,10 @@
-"""Random scripts, judged by brim and then run by bash: whatever is allowed must not run what is denied.
+"""Random scripts, judged by brim and then run by bash: whatever is allowed runs nothing denied and writes no file.
 
     python bench/fuzz_shell.py [SCRIPTS] [--seed N]
 
 Finds where bash and the grammar read a script differently. Scripts are put together from commands, separators and single
-tokens. Those that are allowed run in the sandbox, where `rm` only leaves a mark. Exit 1 where one left it.
+tokens. Those that are allowed run in the sandbox, where `rm` only leaves a mark beside one file. Exit 1 where a mark is
+left, or the file is changed or has company.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ HARMLESS = [
     "cat <<-EOF\n\tx\n\tEOF", "a=(b c)", 'echo "${a[@]}"', "echo $'a'",
 ]  # fmt: skip
 TOKENS = [
+    "w a", "/w a", "-o a", "--o=a", "-i", "-delete", "e", ">a", "> b", "print > \"a\"", "-fprint a", "$Y",
+    "-e ", "b ", "t", "a\\",
     "rm", "r", "m", "'", '"', "\\", "$", "(", ")", "`", "{", "}", ";", "&", "|", "\n", " ", "#", "<", ">", "<<EOF\n",
     "\nEOF\n", "<<'EOF'\n", "x", "X=", "$X", "$'", "[[ ", " ]]", "((", "))", "$(", "${", "${X:-", "<(", ">(", "&&",
     "||", ";;", "\\\n", "\t", "-", "*", "?", "!", "if ", "then ", "fi", "for x in ", "do ", "done", "case ", " in ",
@@ -62,7 +65,7 @@ for name in ("find", "xargs", "env", "timeout", "nice", "nohup", "bash", "sh", "
         if os.path.exists(f"{folder}/{name}") and not os.path.lexists(f"/tmp/bin/{name}"):
             os.symlink(f"{folder}/{name}", f"/tmp/bin/{name}")
 os.chdir("/tmp/w")
-open("a", "w").close()
+open("a", "w").write("x\\n")
 found = []
 for script in json.load(open(sys.argv[1])):
     try:
@@ -71,9 +74,14 @@ for script in json.load(open(sys.argv[1])):
                        start_new_session=True)
     except (subprocess.TimeoutExpired, ValueError):
         pass
+    left = sorted(os.listdir("."))
     if os.path.exists("/tmp/mark"):
-        found.append(script)
+        found.append([script, "ran rm"])
         os.unlink("/tmp/mark")
+    elif left != ["a"] or open("a").read() != "x\\n":
+        found.append([script, f"changed files: {left}"])
+    if left != ["a"] or open("a").read() != "x\\n":
+        subprocess.run(["/bin/sh", "-c", "/bin/rm -rf ./*; echo x > a"])
 json.dump(found, sys.stdout)
 """  # fmt: skip
 
@@ -91,14 +99,17 @@ def make_script(source: random.Random) -> str:
     return script
 
 
-def run_allowed(scripts: list[str]) -> list[str]:
-    """Run scripts in the sandbox; those that ran `rm` come back. Raises ConfigError where there is no sandbox."""
+def run_allowed(scripts: list[str]) -> list[tuple[str, str]]:
+    """Run scripts in the sandbox; those that ran `rm` or changed a file come back, with what they did.
+
+    Raises ConfigError where there is no sandbox.
+    """
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".fuzz-") as folder:
         given = Path(folder) / "scripts.json"
         given.write_text(json.dumps(scripts))
         argv = wrap([sys.executable, "-c", _RUNNER, str(given)], Path(folder), Sandbox(mode="required", network=False))
         ended = subprocess.run(argv, capture_output=True, text=True, check=True)
-        made: list[str] = json.loads(ended.stdout)
+        made: list[tuple[str, str]] = json.loads(ended.stdout)
         return made
 
 
@@ -111,8 +122,8 @@ def main() -> int:
     made = [make_script(source) for _ in range(given.scripts)]
     allowed = [script for script in made if check("bash", {"command": script}, **RULES).decision == "allow"]
     found = run_allowed(allowed)
-    for script in found:
-        print(f"allowed, and ran rm: {script!r}")
+    for script, what in found:
+        print(f"allowed, and {what}: {script!r}")
     print(f"{len(made)} scripts, {len(allowed)} allowed and run, {len(found)} ran what is denied")
     return 1 if found else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import shutil
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from brim.permissions import check
 from brim.permissions.sandbox import probe
+from brim.permissions.streams import sed_is_plain
 
 BENCH = Path(__file__).parents[2] / "bench" / "bypass_corpus.py"
 
@@ -193,3 +195,29 @@ def test_nothing_is_planted_for_other_programs_to_run(tmp_path: Path) -> None:
 def test_quotes_end_where_bash_ends_them(command: str) -> None:
     """Spellings on which the grammar and bash differ are never allowed."""
     assert decide(command) != "allow"
+
+
+@pytest.mark.parametrize(
+    ("script", "plain"),
+    [
+        ("s/a/b/;s/c/d/g", True),
+        (":a;N;$!ba;s/\\n/ /g", True),
+        ("/x/{p;q}", True),
+        ("5,10p;15q", True),
+        ("y/ab/cd/", True),
+        ("/x/a\\y", True),
+        ("w f", False),
+        ("s/a/b/w f", False),
+        ("s/a/b/e", False),
+        ("1e ls", False),
+        ("then /e/b/;w a", False),
+        ("a\\\ns/x/\nw f/", False),
+        ("s/a/b", False),
+        ("r f", False),
+    ],
+)
+def test_programs_of_sed_that_only_edit_are_told_apart(script: str, plain: bool) -> None:
+    """What writes, reads or runs something is never taken for plain editing."""
+    assert sed_is_plain(script) is plain
+    command = f"sed {shlex.quote(script)} f"
+    assert (check("bash", {"command": command}, ["sed *"]).decision == "allow") is plain

@@ -91,7 +91,7 @@ def read_options(
                 yield Option(name, Word(value, value if word.text is not None else None, head=value), word, index)
             elif word.text is None:
                 yield Option("?", None, word, index)
-            elif any(long == name or (len(name) > 3 and long.startswith(name)) for long in longs) and position < len(
+            elif any(long == name or (len(name) > 2 and long.startswith(name)) for long in longs) and position < len(
                 words
             ):
                 yield Option(name, words[position], word, index)

@@ -60,7 +60,8 @@ def fd_effects(words: Sequence[Word]) -> Iterator[Effect]:
 
 
 _SED_SIMPLE = re.compile(
-    r"[0-9$,~+!\s;{}]|[dDgGhHnNpPxz=l]|[btT:]\s*\w*|[qQ]\s*\d*|[aic]\\?[^\n]*|y/[^/\n]*/[^/\n]*/", re.DOTALL
+    r"[0-9$,~+!\s;{}]|[dDgGhHnNpPxz=l]|[btT:][ \t]*\w*[ \t]*(?=[;\n}]|\Z)|[qQ][ \t]*\d*|[aic]\\?[^\n\\]*(?=\n|\Z)"
+    r"|y/[^/\n\\]*/[^/\n\\]*/"
 )
 
 
@@ -82,6 +83,8 @@ def sed_is_plain(script: str) -> bool:
                             return False
                     end += 2 if script[end] == "\\" else 1
                 end += 1
+            if end > len(script) or "\n" in script[position:end]:
+                return False
             flags = re.compile(r"[gpIiMm0-9]*").match(script, end)
             position = flags.end() if flags else end
             if position < len(script) and script[position] not in ";}\n \t#":
@@ -96,6 +99,8 @@ def sed_is_plain(script: str) -> bool:
                     if close > 0 and mark in script[end:close]:
                         return False
                 end += 2 if script[end] == "\\" else 1
+            if end >= len(script) or "\n" in script[position:end]:
+                return False
             position = end + 1
             if position < len(script) and script[position] in "IM":
                 position += 1

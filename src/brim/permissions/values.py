@@ -429,7 +429,7 @@ class Values:
         if len(made) == 1 and made[0].text is not None and not made[0].glob and not made[0].tilde:
             return Segment(made[0].text, quoted, computed=True)
         harmless = all(
-            word.harmless
+            word.harmless and not word.head.startswith("-")
             if word.text is None
             else not re.match(r"-|[*?]", word.text) and not re.search(r"\s-|[\[$`]", word.text)
             for word in made
