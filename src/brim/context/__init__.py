@@ -3,6 +3,6 @@
 from brim.context.conversation import Conversation
 from brim.context.explain import explain
 from brim.context.prepare import ContextManager, Prepared, count, prepare
-from brim.context.recall import recall
+from brim.context.recall import lost_originals, recall
 
-__all__ = ["ContextManager", "Conversation", "Prepared", "count", "explain", "prepare", "recall"]
+__all__ = ["ContextManager", "Conversation", "Prepared", "count", "explain", "lost_originals", "prepare", "recall"]

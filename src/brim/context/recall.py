@@ -61,6 +61,20 @@ def recall_from(handle: str, messages: list[Message]) -> str | None:
     return None
 
 
+_NOTED = re.compile(
+    r"\[(?:brim background: summary|result of|…)[^\]\n]*?(?:Originals: |handle |recall\(\")(\d+-\d+\.[0-9a-f]{10}|[0-9a-f]{12})"
+)
+
+
+def lost_originals(messages: list[Message]) -> list[str]:
+    """The handles that notices in these messages name and whose originals are not among them: a history that was
+    imported as another request showed it. Their text cannot be recalled from here; a store may still have it."""
+    named: dict[str, None] = {}
+    for message in messages:
+        named.update(dict.fromkeys(_NOTED.findall(message.text)))
+    return [handle for handle in named if recall_from(handle, messages) is None]
+
+
 def _near(start: int, last: int) -> list[int]:
     """Places to look for a run, the one it was taken from first."""
     return ([start] if 0 <= start <= last else []) + [place for place in range(last + 1) if place != start]

@@ -190,6 +190,7 @@ def import_(
     """Take in a conversation as a new session. Prints its id; what could not be read is told on stderr."""
     from brim.cli.commands.kept import open_kept, place_of
     from brim.cli.commands.shown import note, say, say_json
+    from brim.context import lost_originals
     from brim.errors import UsageError
 
     place = place_of(project)
@@ -203,6 +204,12 @@ def import_(
         if title is not None:
             store.rename(imported.session.id, title)
         made = store.get_session(imported.session.id)
+        lost = lost_originals(list(store.load(made.id).messages))
+    if lost:
+        note(
+            f"! {len(lost)} passages of it were imported as summaries or notices; their originals are not here "
+            f"({', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}), and the model is told so"
+        )
     for warning in imported.warnings:
         note(f"! {warning}")
     if as_json:
