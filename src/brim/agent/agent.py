@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -36,7 +36,8 @@ MAX_STEPS = 50
 class Agent:
     """Answers one user message after the other over one session. `emit` is told of everything, in order.
 
-    `max_steps`: requests of one turn; `max_cost`: US dollars of the session (None: no limit).
+    `max_steps`: requests of one turn; `max_cost`: US dollars of the session (None: no limit); `redact` masks secrets in
+    what tools return, before anything else sees it but the blob store.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Agent:
         max_cost: float | None = None,
         policy: RetryPolicy | None = None,
         debug: DebugLog | None = None,
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         self.session = session
         self.provider = provider
@@ -63,6 +65,7 @@ class Agent:
         self.max_cost = max_cost
         self.policy = policy or RetryPolicy()
         self.debug = debug or DebugLog()
+        self.redact = redact
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
         self._warned_of_cut = False
@@ -249,6 +252,7 @@ class Agent:
             self.debug.write("tool_call", step=self._steps, id=call.id, name=call.name, arguments=call.arguments)
 
         async def on_result(call: ToolCall, output: ToolOutput) -> None:
+            output = self.masked(output)
             message = result(call.id, output.text, is_error=output.is_error or None)
             self._say_result(call, output, message, time.monotonic() - began)
             waiting.setdefault(call.id, message)
@@ -265,6 +269,15 @@ class Agent:
                 text = "Error: the user interrupted this call before it was done"
                 self.session.append(waiting.get(id) or result(id, text, is_error=True))
             raise
+
+    def masked(self, output: ToolOutput) -> ToolOutput:
+        """The output as the model may see it. Where a secret was masked, the blob store has the text as it was."""
+        if self.redact is None or (text := self.redact(output.text)) == output.text:
+            return output
+        handle = output.handle
+        if handle is None and self.context is not None:
+            handle = self.context.blobs.put(output.text.encode("utf-8", "surrogateescape"))
+        return msgspec.structs.replace(output, text=text, handle=handle)
 
     # ---- telling -----------------------------------------------------------------------------------------------
 

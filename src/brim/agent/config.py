@@ -18,6 +18,7 @@ from brim.agent.permit import MODES
 from brim.agent.trial import Shares, check_shares
 from brim.budget.settings import Settings, load_settings
 from brim.errors import ConfigError
+from brim.permissions.sandbox import SANDBOX_MODES, Sandbox
 from brim.tools.caps import ENVIRONMENT as CAP_VARIABLES
 from brim.tools.caps import Caps, load_caps
 
@@ -52,6 +53,8 @@ class General(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Where sessions are kept: a path or a postgresql:// URL."""
     markdown: bool = True
     """Render Markdown on a terminal."""
+    redact: bool = False
+    """Mask keys and tokens in tool results before a model sees them (extra `redact`)."""
 
 
 class PermissionRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +65,15 @@ class PermissionRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     allow: list[str] = []
     deny: list[str] = []
     ask: list[str] = []
+    sandbox: str = "auto"
+    """off, auto (where bubblewrap works) or required."""
+    network: bool = True
+    """Whether commands in the sandbox reach the network."""
+
+    def box(self) -> Sandbox:
+        """What `brim.permissions.sandbox.open_sandbox` takes."""
+        mode = next(mode for mode in SANDBOX_MODES if mode == self.sandbox)
+        return Sandbox(mode=mode, network=self.network)
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,8 +105,18 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
 _FREE = ("providers", "profiles", "prices", "mcp")
 """Tables whose keys are names the user chose."""
 _NOT_OF_A_PROJECT = ("providers", "mcp", "store", "permissions.allow", "max_cost")
-_NARROWER = {"permissions.mode": ("ask", "read-only")}
-_ENV_ALIASES = {"BRIM_CONTEXT_MODE": "mode", "BRIM_PERMISSION_MODE": "permissions.mode", "BRIM_STORE_URL": "store"}
+_NARROWER: Mapping[str, tuple[Any, ...]] = {
+    "permissions.mode": ("ask", "read-only"),
+    "permissions.sandbox": ("required",),
+    "permissions.network": (False,),
+    "redact": (True,),
+}
+_ENV_ALIASES = {
+    "BRIM_CONTEXT_MODE": "mode",
+    "BRIM_PERMISSION_MODE": "permissions.mode",
+    "BRIM_SANDBOX": "permissions.sandbox",
+    "BRIM_STORE_URL": "store",
+}
 _ENV_OF_OTHERS = ("BRIM_DATA_DIR", "BRIM_CONFIG", "BRIM_LOOPBACK", "BRIM_ALLOW", "BRIM_DENY")
 
 
@@ -167,6 +189,11 @@ class Config(msgspec.Struct):
             raise ConfigError(
                 f"permissions.mode is {made.mode!r} ({self.origin('permissions.mode')})",
                 hint=f"one of {', '.join(MODES)}",
+            )
+        if made.sandbox not in SANDBOX_MODES:
+            raise ConfigError(
+                f"permissions.sandbox is {made.sandbox!r} ({self.origin('permissions.sandbox')})",
+                hint=f"one of {', '.join(SANDBOX_MODES)}",
             )
         return made
 
@@ -354,8 +381,12 @@ def _widens(key: str, value: Any) -> str | None:
     if key.split(".")[0] in _NOT_OF_A_PROJECT or key in _NOT_OF_A_PROJECT:
         return "a project may not set it; put it into your own config"
     if key in _NARROWER and value not in _NARROWER[key]:
-        return f"a project may only narrow it ({' or '.join(_NARROWER[key])})"
+        return f"a project may only narrow it ({' or '.join(_toml(each) for each in _NARROWER[key])})"
     return None
+
+
+def _toml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _read_environment(config: Config, env: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from brim.agent.agent import Agent
 from brim.agent.config import Config
 from brim.agent.debuglog import DebugLog
 from brim.agent.events import Emit, Notice
-from brim.agent.permit import Ask, Permits
+from brim.agent.permit import Ask, Permits, Remember
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.session import AgentSession, Offer
 from brim.agent.summarizer import ModelSummarizer
@@ -21,6 +21,9 @@ from brim.agent.trial import assigned_mode
 from brim.budget import window_of
 from brim.errors import ConfigError, SessionNotFound, UsageError
 from brim.formats import render_tool
+from brim.permissions.redact import open_redactor
+from brim.permissions.rulebook import RuleBook, remembered_path
+from brim.permissions.sandbox import Sandbox, open_sandbox
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
 from brim.tools import Tool, ToolContext, default_tools, tool_schemas
 
@@ -83,6 +86,10 @@ async def open_agent(
 
     choice = choice or Choice()
     general = config.general()
+    rules = config.permissions()
+    wrap_command = make_wrapper(workspace, rules.box(), emit)
+    redact = open_redactor() if general.redact else None
+    book = RuleBook(remembered_path(env))
     for warning in config.warnings:
         emit(Notice(warning, "config"))
     own_store = store is None
@@ -126,15 +133,20 @@ async def open_agent(
         )  # fmt: skip
         if session.mode != mode or session.model != model.full_name:
             store.change_session(session.id, mode=mode, model=model.full_name)
-        rules = config.permissions()
         context = ToolContext(
             workspace=workspace, blobs=store.blobs(session.id), count=opened.counter.count_text,
             caps=config.caps(env, opened.window[0]), env=dict(env), originals=opened.original,
+            wrap_command=wrap_command,
         )  # fmt: skip
-        permits = Permits(workspace, mode=rules.mode, allow=rules.allow, deny=rules.deny, ask_rules=rules.ask, ask=ask)
+        permits = Permits(
+            workspace, mode=rules.mode, allow=[*book.texts("allow"), *rules.allow],
+            deny=[*book.texts("deny"), *rules.deny], ask_rules=[*book.texts("ask"), *rules.ask], ask=ask,
+            remember=make_memory(book, emit),
+        )  # fmt: skip
         agent = Agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
             max_cost=general.max_cost, policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log,
+            redact=redact,
         )  # fmt: skip
         return Opened(agent, store, provider, log, sections, writer)
     except BaseException:
@@ -144,6 +156,36 @@ async def open_agent(
         if own_store:
             store.close()
         raise
+
+
+def make_wrapper(workspace: Path, box: Sandbox, emit: Emit) -> Callable[[Sequence[str], Path], Sequence[str]] | None:
+    """What puts a command into the sandbox; None where none is wanted. Raises ConfigError where one is required and cannot
+    be had. `auto` is tried at the first command, and that there is none is told once, then."""
+    if box.mode != "auto":
+        return open_sandbox(workspace, box)[0]
+    found: list[Callable[[Sequence[str], Path], list[str]] | None] = []
+
+    def wrap_command(argv: Sequence[str], cwd: Path) -> Sequence[str]:
+        if not found:
+            wrap, notice = open_sandbox(workspace, box)
+            found.append(wrap)
+            if notice is not None:
+                emit(Notice(notice, "sandbox"))
+        return argv if found[0] is None else found[0](argv, cwd)
+
+    return wrap_command
+
+
+def make_memory(book: RuleBook, emit: Emit) -> Remember:
+    """Keeps what was answered with "always". Where that cannot be written, it holds for the session, and that is told."""
+
+    def remember(rule: str) -> None:
+        try:
+            book.remember(rule, lasting=True)
+        except ConfigError as error:
+            emit(Notice(f"{rule} holds for this session only: {error.message}", "permissions"))
+
+    return remember
 
 
 def _asked(config: Config, key: str) -> bool:

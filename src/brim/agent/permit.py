@@ -28,12 +28,14 @@ class Question(msgspec.Struct, frozen=True):
 
 
 Ask: TypeAlias = Callable[[Question], Awaitable[Answer]]
+Remember: TypeAlias = Callable[[str], None]
 
 
 class Permits:
     """Decides each call. Without `ask` nobody can be asked: what would need it is refused.
 
-    `refused` lists the refusals. Raises UsageError for a rule or mode that makes no sense.
+    `remember` is told each rule that was answered with "always". `refused` lists the refusals. Raises
+    UsageError for a rule or mode that makes no sense.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Permits:
         deny: Sequence[str] = (),
         ask_rules: Sequence[str] = (),
         ask: Ask | None = None,
+        remember: Remember | None = None,
     ) -> None:
         self.workspace = workspace
         self.mode = mode
@@ -52,6 +55,7 @@ class Permits:
         self.deny = list(deny)
         self.ask_rules = list(ask_rules)
         self.ask = ask
+        self.remember = remember
         self.refused: list[str] = []
         for given, decision in ((self.allow, "allow"), (self.deny, "deny"), (self.ask_rules, "ask")):
             parse_rules(given, decision)  # type: ignore[arg-type]
@@ -77,6 +81,9 @@ class Permits:
                 return self._refuse(tool, "refused: the user said no. Ask what to do instead")
             if answer == "always":
                 self.allow += verdict.needs
+                if self.remember is not None:
+                    for rule in verdict.needs:
+                        self.remember(rule)
         self._grant(arguments, context)
         return None
 
@@ -93,4 +100,4 @@ class Permits:
                     context.granted.add(resolved.path)
 
 
-__all__ = ["MODES", "Answer", "Ask", "Permits", "Question"]
+__all__ = ["MODES", "Answer", "Ask", "Permits", "Question", "Remember"]

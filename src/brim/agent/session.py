@@ -337,7 +337,9 @@ class AgentSession:
 
     def preview(self) -> Prepared:
         """The request as it would go out now; nothing is changed by looking. Raises ContextOverflow."""
-        return self._build(self.conversation.plan, ask=False).prepare(mode=self.mode, window=self._limit, now=self._clock())
+        return self._build(self.conversation.plan, ask=False).prepare(
+            mode=self.mode, window=self._limit, now=self._clock()
+        )
 
     def explain(self) -> str:
         """The plan of the last request in words."""

@@ -97,6 +97,14 @@ def ai(
             metavar="ask|accept-edits|read-only|allow-all",
         ),
     ] = None,
+    sandbox: Annotated[
+        str | None,
+        typer.Option(
+            "--sandbox",
+            help="Commands write only in this folder; auto: where bubblewrap works.",
+            metavar="off|auto|required",
+        ),
+    ] = None,
     output_format: Annotated[
         str,
         typer.Option(
@@ -159,6 +167,7 @@ def ai(
             "max_steps": max_steps,
             "max_cost": max_cost,
             "permissions.mode": permission_mode,
+            "permissions.sandbox": sandbox,
             "permissions.allow": allow or None,
             "permissions.deny": deny or None,
         },

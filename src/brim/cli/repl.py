@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import signal
 import sys
@@ -180,15 +181,17 @@ class Repl:
             return
         agent = self.opened.agent
         assert agent.context is not None
-        task = asyncio.ensure_future(run_tool("bash", {"command": command}, agent.context))
+        free = dataclasses.replace(agent.context, wrap_command=None)  # the user's own: not in the sandbox
+        task = asyncio.ensure_future(run_tool("bash", {"command": command}, free))
         with self._stopping(task.cancel):
             try:
                 output = await task
             except asyncio.CancelledError:
                 self.say("interrupted", "33")
                 return
+        agent.context.cwd = free.cwd
         self.say(output.text, "")
-        agent.session.append(user(f"I ran `{command}`:\n{output.text}"))
+        agent.session.append(user(f"I ran `{command}`:\n{agent.masked(output).text}"))
 
     async def ask_user(self, question: Question) -> Answer:
         """The permission question."""

@@ -92,9 +92,13 @@ def list_(workspace: Annotated[Path | None, _FOLDER] = None, as_json: Annotated[
     place = place_of(workspace)
     book = rules_of(place)
     if as_json:
-        say_json({"mode": place.config.get("permissions.mode"), "rules": book.listing(), "notices": book.notices})
+        names = ("mode", "sandbox", "network")
+        settings = {name: place.config.get(f"permissions.{name}") for name in names}
+        say_json({**settings, "rules": book.listing(), "notices": book.notices})
         return
     say(f"mode {place.config.get('permissions.mode')} ({place.config.origin('permissions.mode')})")
+    network = "" if place.config.get("permissions.network") else ", no network"
+    say(f"sandbox {place.config.get('permissions.sandbox')}{network} ({place.config.origin('permissions.sandbox')})")
     rows = [(each["decision"], each["rule"], each["origin"]) for each in book.listing()]
     if rows:
         say(table(("", "rule", "set by"), rows))
