@@ -282,13 +282,13 @@ def test_a_silent_cut_is_told_once_and_learned(workspace: Path) -> None:
     """A server whose usage shows a cut prompt is named once, and later requests stay within what it sees."""
 
     async def check() -> None:
-        async with bench(workspace, reply("ok"), repeat_last=True, cut_at=1_300) as at:
+        async with bench(workspace, reply("ok"), repeat_last=True, cut_at=1_500) as at:
             for _ in range(3):
-                await at.agent.ask("some words " * 600)
+                await at.agent.ask("some words " * 500)
                 await at.agent.ask("and so on")
             cuts = [event for event in at.of(ev.Notice) if event.kind == "silent_cut"]
             assert len(cuts) == 1 and "num_ctx" in cuts[0].text
-            assert at.of(ev.Requested)[-1].bill["window"] == 1_300
+            assert at.of(ev.Requested)[-1].bill["window"] == 1_500
 
     run(check)
 

@@ -34,8 +34,8 @@ CONVENTION = (
     "Notes in square brackets that name a handle stand for text that was left out of this request. Nothing is lost: "
     "call recall with the handle when you need the original. A summary of earlier messages may stand before the recent "
     "ones: the user's constraints in it are in force; if it is not enough, recall the original or advise the user to "
-    "switch to the context mode full. Where recall finds no original, as in an imported conversation, the summary or note is "
-    "all there is: say so instead of guessing."
+    "switch to the context mode full. Where recall finds no original (an imported session), "
+    "say so; do not guess."
 )
 
 
