@@ -1,30 +1,30 @@
 """Every error brim raises on purpose. Each says what happened, to what, with which numbers, and what to do next.
 
-    BrimError                        1
-    ├── UsageError                   2     a wrong option, argument or request body
-    ├── ConfigError                  78    a setting or config file that cannot be used
-    ├── LimitError                   3     a limit of the user's own was hit
-    │   ├── ContextOverflow          3     what cannot go is larger than the budget
-    │   ├── StepLimit                3
-    │   └── SpendLimit               3
-    ├── ProviderError                69    the provider refused, failed, or broke off
-    │   ├── ProviderOverflow         3     the provider says: more tokens than the window
-    │   ├── RequestTooLarge          3     more bytes (or images) than the provider takes
-    │   ├── AuthError                77    no key, a wrong key, no right to the model
-    │   ├── RateLimited              75    try later
-    │   ├── RequestOverRateLimit     3     one request larger than the per-minute allowance: waiting cannot help
-    │   ├── QuotaExceeded            75    no credit left
-    │   ├── InvalidRequest           1     a 400 that is none of the above
-    │   ├── ProviderUnavailable      69    5xx, overloaded, no connection
-    │   └── StreamBroken             69    a stream that ended early, empty, or with something unreadable
-    ├── ModelMissing                 69    no such model here (not pulled, extra not installed, none configured)
-    ├── PermissionDenied             77
-    ├── ToolError                    1     a tool could not do what was asked; told to the model, too
-    ├── StoreError                   1
-    │   ├── SessionNotFound          2
-    │   ├── SessionBusy              75    another process holds the session
-    │   └── StoreUnusable            78    damaged, newer than this brim, read-only, disk full
-    └── Interrupted                  130
+BrimError                        1
+├── UsageError                   2     a wrong option, argument or request body
+├── ConfigError                  78    a setting or config file that cannot be used
+├── LimitError                   3     a limit of the user's own was hit
+│   ├── ContextOverflow          3     what cannot go is larger than the budget
+│   ├── StepLimit                3
+│   └── SpendLimit               3
+├── ProviderError                69    the provider refused, failed, or broke off
+│   ├── ProviderOverflow         3     the provider says: more tokens than the window
+│   ├── RequestTooLarge          3     more bytes (or images) than the provider takes
+│   ├── AuthError                77    no key, a wrong key, no right to the model
+│   ├── RateLimited              75    try later
+│   ├── RequestOverRateLimit     3     one request larger than the per-minute allowance: waiting cannot help
+│   ├── QuotaExceeded            75    no credit left
+│   ├── InvalidRequest           1     a 400 that is none of the above
+│   ├── ProviderUnavailable      69    5xx, overloaded, no connection
+│   └── StreamBroken             69    a stream that ended early, empty, or with something unreadable
+├── ModelMissing                 69    no such model here (not pulled, extra not installed, none configured)
+├── PermissionDenied             77
+├── ToolError                    1     a tool could not do what was asked; told to the model, too
+├── StoreError                   1
+│   ├── SessionNotFound          2
+│   ├── SessionBusy              75    another process holds the session
+│   └── StoreUnusable            78    damaged, newer than this brim, read-only, disk full
+└── Interrupted                  130
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shared_bodies import MODES, returned, said, used
 
 import brim
 from brim.testing import BindingUpstream
+from shared_bodies import MODES, returned, said, used
 
 
 @pytest.mark.parametrize("mode", MODES)

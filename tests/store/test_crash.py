@@ -119,9 +119,7 @@ def test_sixteen_processes_on_four_sessions(url: str) -> None:
     with open_store(url) as store:
         sessions = [store.new_session("/w").id for _ in range(4)]
     children = [
-        subprocess.Popen(
-            [sys.executable, "-c", CROWD, url, str(me), "6", *sessions], stdout=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", CROWD, url, str(me), "6", *sessions], stdout=subprocess.PIPE, text=True)
         for me in range(16)
     ]
     said: list[tuple[str, str]] = []
