@@ -157,6 +157,11 @@ _DECISION_CHARS = 3_000
 _SENTENCE_STOP = re.compile(r"(?<=[.!?])\s|\n|(?<=[。！？])")
 
 
+_WORK_MESSAGES = 4_000
+"""Of a longer history, files, commands, errors and decisions are read in the newest messages alone: there is no room in a
+summary for more, and reading all of 20,000 messages took half of a first call. What users said is read whole."""
+
+
 def record_of(messages: Sequence[Message]) -> Record:
     """Read a history once, in order."""
     record = Record([], [], [], [], [], {})
@@ -165,8 +170,12 @@ def record_of(messages: Sequence[Message]) -> Record:
     failures: dict[str, Failure] = {}
     replies: list[tuple[int, str]] = []
     calls: dict[str, tuple[str, str | None]] = {}  # call id -> tool, its command line
+    work_from = len(messages) - _WORK_MESSAGES
     for index, message in enumerate(messages):
-        if message.role == "assistant":
+        if index < work_from and message.role != "user":
+            if message.role == "assistant" and (text := message.text):
+                _note_reply(record, text)
+        elif message.role == "assistant":
             for made in message.calls:
                 command, touched = _call_of(f"{made.name}\n{made.arguments}")
                 calls[made.id] = made.name, command
