@@ -21,7 +21,7 @@ from brim.context.modes import table_of, trigger
 from brim.context.plan import Fate, Insert, Plan, Sent, Summary
 from brim.context.relevance import Terms
 from brim.context.render import render
-from brim.context.summarise import summarise
+from brim.context.summarise import summarise, summary_room
 from brim.context.weighing import Weigher
 from brim.conversation import Message
 from brim.errors import ContextOverflow
@@ -79,7 +79,7 @@ class Planner:
             if self.weigher is not None:
                 self.weigher.reset()
             if table.epoch:
-                draft.reach = self._reach(goal)
+                draft.reach = self._reach(goal - summary_room(draft, goal))
                 failures, refused = self._run(table.epoch, goal, failures, refused)
             if draft.used > draft.budget:
                 goal = int(settings.rescue_target * draft.budget)
