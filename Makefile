@@ -30,6 +30,7 @@ test: $(STAMP) ## all tests but the slow ones
 
 test-all: $(STAMP) ## every test
 	BRIM_LAW_EXAMPLES=5000 $(BIN)/python -m pytest
+	$(BIN)/python bench/llama_judge.py
 
 check: $(STAMP) ## format, lint, types, layers
 	$(BIN)/ruff format --check src tests bench docs
