@@ -58,7 +58,7 @@ class Permits:
         self.remember = remember
         self.refused: list[str] = []
         for given, decision in ((self.allow, "allow"), (self.deny, "deny"), (self.ask_rules, "ask")):
-            parse_rules(given, decision)  # type: ignore[arg-type]
+            parse_rules(given, decision)  # type: ignore[arg-type]  # the three lists are named by their decisions
 
     def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path | None = None) -> Verdict:
         """What the rules and the mode say."""

@@ -257,7 +257,7 @@ def _exchange_lines(record: Record, words: Wording, *, in_progress: bool) -> Ite
             group = section = "open"
         else:
             group, section = "done", "answered"
-        yield _Line(section, group, exchange.index, _exchange_line(exchange, words, running))  # type: ignore[arg-type]
+        yield _Line(section, group, exchange.index, _exchange_line(exchange, words, running))  # type: ignore[arg-type]  # one of the sections named above
 
 
 def _exchange_line(exchange: Exchange, words: Wording, running: bool) -> str:

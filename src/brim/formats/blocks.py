@@ -71,7 +71,7 @@ def read_content(content: Any, where: str) -> tuple[Text | Media | Opaque | Thin
 def read_result_content(content: Any, where: str) -> tuple[Text | Media | Opaque, ...]:
     """Content of a tool result; thinking has no place there and stays opaque."""
     return tuple(
-        [Opaque("thinking", part.wire) if type(part) is Thinking else part for part in read_content(content, where)]  # type: ignore[misc]
+        [Opaque("thinking", part.wire) if type(part) is Thinking else part for part in read_content(content, where)]  # type: ignore[misc]  # only the kinds a result may hold
     )
 
 
@@ -156,7 +156,7 @@ def _sourced(kind: Any, block: Mapping[str, Any]) -> Media | None:
     form = source.get("type")
     for key, name in (("data", "text" if form == "text" else "base64"), ("url", "url"), ("file_id", "file")):
         if type(value := source.get(key)) is str:
-            return Media(kind, media_type, name, value, None, block)  # type: ignore[arg-type]
+            return Media(kind, media_type, name, value, None, block)  # type: ignore[arg-type]  # kind was looked up above
     if form == "content":
         inner = source.get("content")
         if type(inner) is str:
