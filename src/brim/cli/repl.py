@@ -65,6 +65,8 @@ class Repl:
         self.output = TextOutput(bill=options.bill, verbose=options.verbose, markdown=bool(config.get("markdown")))
         self.debug = options.debug
         self.context_share: float | None = None
+        self.draft = ""
+        """What stands on the next line already."""
         self._opened: Opened | None = None
         self._line: PromptSession[str] | None = None
         self._pressed = 0.0
@@ -136,7 +138,8 @@ class Repl:
             self._line = make_prompt(self)
         while True:
             try:
-                line = await self._line.prompt_async()
+                draft, self.draft = self.draft, ""
+                line = await self._line.prompt_async(default=draft)
                 self._pressed = 0.0
                 return line
             except EOFError:
@@ -191,7 +194,7 @@ class Repl:
                 return
         agent.context.cwd = free.cwd
         self.say(output.text, "")
-        agent.session.append(user(f"I ran `{command}`:\n{agent.masked(output).text}"))
+        agent.session.append(user(f"I ran `{command}`:\n{agent.masked(output).text}"), meta={"ran": command})
 
     async def ask_user(self, question: Question) -> Answer:
         """The permission question."""
@@ -214,6 +217,19 @@ class Repl:
                 return "no"
             if word == "a" and question.rules:
                 return "always"
+
+    async def question(self, text: str) -> str:
+        """A line of the user's in answer to a question; "" where none came."""
+        from prompt_toolkit import PromptSession
+
+        try:
+            return await PromptSession[str]().prompt_async(f"{text} > ")
+        except (EOFError, KeyboardInterrupt):
+            return ""
+
+    async def confirm(self, text: str) -> bool:
+        """A yes; anything else is a no."""
+        return (await self.question(f"{text} [y/N]")).strip().lower()[:1] in ("y", "j", "是")
 
     # ---- showing -----------------------------------------------------------------------------------------------
 

@@ -268,6 +268,13 @@ async def _fork(repl: Repl, rest: str) -> None:
     repl.say(f"session {made.short}, a copy of {parent[:7]} with {made.messages} messages")
 
 
+@command("rewind", "[N [files]|undo]", "go back to before message N: conversation, files or both")
+async def _rewind(repl: Repl, rest: str) -> None:
+    from brim.cli.rewinding import rewind_here
+
+    await rewind_here(repl, rest)
+
+
 @command("export", "[FILE]", "write the session to a file: .md, .json or .jsonl")
 async def _export(repl: Repl, rest: str) -> None:
     import json

@@ -45,6 +45,11 @@ class Stored:
         return self.packed.message(self._piece)
 
     @property
+    def has_meta(self) -> bool:
+        """Whether anything is known beside the message; cheaper than to look."""
+        return self._meta is not None
+
+    @property
     def meta(self) -> dict[str, Any]:
         return msgspec.json.decode(self._meta, type=dict[str, Any]) if self._meta else {}
 

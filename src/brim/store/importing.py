@@ -75,6 +75,7 @@ def _write(store: Store, found: Found, project: str, called: str) -> Session:
         wanted = head.get("id")
         free = isinstance(wanted, str) and wanted and not rows_of_sessions.exists(work, wanted)
         meta = dict(head.get("meta") or {})
+        meta.pop("rewound", None)
         meta["imported"] = {"from": called, "kind": found.kind, "originals": found.recallable}
         made = rows_of_sessions.create(
             work,
@@ -261,7 +262,11 @@ def _from_brim(entries: list[Entry], warnings: list[str]) -> Found:
             if message is None:
                 warnings.append(f"{entry.place}: skipped, no message in it")
                 continue
-            meta = encode(value["meta"]) if value.get("meta") else None
+            # checkpoints are of files of another place: a rewind must write nothing that an import asks for
+            kept = {
+                key: each for key, each in dict(value.get("meta") or {}).items() if key not in ("checkpoint", "rewind")
+            }
+            meta = encode(kept) if kept else None
             facts = Facts(float(value.get("created", 0.0)), bool(value.get("incomplete")), meta)
             found.messages.append((message, facts))
         else:

@@ -159,13 +159,17 @@ def fork(work: Work, parent: Session, at_seq: int | None, title: str | None, now
         raise UsageError(f"session {parent.short} has {parent.messages} messages: it cannot be forked at {upto}")
     seed = work.one(_SEED, {"session": parent.n})
     plan, _ = rebuild_plan(work, parent.n, seed[0] if seed else None, upto)
+    meta = dict(parent.meta)
+    if "pins" in meta:
+        meta["pins"] = [seq for seq in meta["pins"] if seq < upto]  # what comes there now is another message
+    meta.pop("rewound", None)
     made = create(
         work,
         None,
         {
             "project": parent.project, "title": title or parent.title, "mode": parent.mode, "model": parent.model,
             "parent": parent.id, "parent_seq": upto, "plan": encode(plan) if plan is not None else None,
-            "meta": parent.meta,
+            "meta": meta,
         },
         now,
     )  # fmt: skip

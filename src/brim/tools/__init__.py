@@ -1,7 +1,7 @@
 """Tools that can be trusted: bounded, exact, told what is missing."""
 
 from brim.tools.arguments import parse_arguments, storable_arguments
-from brim.tools.atomic import restore
+from brim.tools.atomic import checkpoint, restore
 from brim.tools.bounded import Bounded, BoundedOutput, Limits
 from brim.tools.caps import Caps, load_caps
 from brim.tools.catalogue import default_tools, tool_schemas
@@ -21,6 +21,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolOutput",
+    "checkpoint",
     "default_tools",
     "find_tool",
     "load_caps",

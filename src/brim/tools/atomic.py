@@ -7,6 +7,7 @@ content goes to the blob store first, as a checkpoint that can be put back.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -60,12 +61,15 @@ def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> None:
                 os.unlink(temporary)
 
 
-def checkpoint(ctx: ToolContext, path: Path, before: bytes | None) -> dict[str, Any]:
+def checkpoint(ctx: ToolContext, path: Path, before: bytes | None, after: bytes | None) -> dict[str, Any]:
     """Keep a file's content from before a change. `handle` is None for a file that did not exist: to restore is to
-    remove it."""
+    remove it. `after` becomes the sha256 of what the change leaves (None: no file), which tells later whether somebody
+    else has changed it since."""
+    left = None if after is None else hashlib.sha256(after).hexdigest()
     if before is None:
-        return {"path": str(path), "handle": None, "mode": None}
-    return {"path": str(path), "handle": ctx.blobs.put(before), "mode": stat.S_IMODE(os.stat(path).st_mode)}
+        return {"path": str(path), "handle": None, "mode": None, "after": left}
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    return {"path": str(path), "handle": ctx.blobs.put(before), "mode": mode, "after": left}
 
 
 def restore(ctx: ToolContext, saved: dict[str, Any]) -> None:

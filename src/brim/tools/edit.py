@@ -63,7 +63,7 @@ def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
         )
     text = splice(file.text, spans, asked.new, file.newline)
     data = file.encode(text, asked.path)
-    saved = checkpoint(ctx, real, file.raw)
+    saved = checkpoint(ctx, real, file.raw, data)
     replace_file(ctx, real, data, asked.path)
     places = f"{len(spans)} place" + ("" if len(spans) == 1 else "s")
     diff = bounded_diff(file.text, text, asked.path, ctx)

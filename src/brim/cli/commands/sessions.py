@@ -220,6 +220,110 @@ def import_(
 
 
 @app.command()
+def fork(
+    session: Annotated[str, _ID],
+    at: Annotated[
+        int | None, typer.Option("--at", min=0, help="Only what stands before this message.", metavar="N")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Its title.", metavar="TEXT")] = None,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Copy a session, or its beginning. Prints the copy's id."""
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import note, say, say_json
+
+    with open_kept(place_of()) as store:
+        made = store.fork(store.find_session(session).id, at, title=title)
+    if as_json:
+        say_json(_facts(made))
+        return
+    note(f"{made.messages:,} messages; go on with: ai --resume {made.short}")
+    say(made.id)
+
+
+@app.command()
+def rewind(
+    session: Annotated[str, _ID],
+    at: Annotated[
+        int | None, typer.Argument(help="The message to go back to before; without it they are listed.", metavar="[N]")
+    ] = None,
+    what: Annotated[
+        str, typer.Option("--what", help="What goes back.", metavar="conversation|files|both")
+    ] = "conversation",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of the files.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Put back files, too, that something else has changed since.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the session's last rewind back.")] = False,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Go back to before a message: the conversation goes on in a copy, files that write and edit changed are put back. Nothing
+    is lost: the session keeps all of its messages, and --undo takes a rewind back."""
+    from brim.agent.rewind import WHATS, look_back, turns_of
+    from brim.agent.rewind import rewind as go_back
+    from brim.agent.rewind import undo as go_forward
+    from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import note, one_line, say, say_json
+    from brim.cli.rewinding import describe
+    from brim.errors import UsageError
+    from brim.tools import ToolContext
+
+    chosen = next((each for each in WHATS if each == what), None)
+    if chosen is None:
+        raise UsageError(f"--what is {what!r}", hint=f"one of {', '.join(WHATS)}")
+    with open_kept(place_of()) as store:
+        found = store.find_session(session)
+        folder = Path(found.project)
+        if at is None and not undo:
+            turns = turns_of(store, found.id, folder)
+            if as_json:
+                say_json([{"message": each.seq, "text": each.text, "files": each.files} for each in turns])
+                return
+            for turn in turns:
+                say(f"{turn.seq:>5}  {one_line(turn.text, 90)}")
+                if turn.files:
+                    say(f"       changed {one_line(', '.join(turn.files), 80)}")
+            return
+        context = ToolContext(workspace=folder, blobs=store.blobs(found.id), count=len)
+        if dry_run and at is not None:
+            outlook = look_back(store, found.id, at, folder)
+            files = [
+                {
+                    "path": each.shown,
+                    "does": "remove" if each.removes else "put back",
+                    "not": each.barred or each.conflict,
+                }
+                for each in outlook.changes
+            ]
+            if as_json:
+                say_json({"files": files, "untracked": outlook.untracked})
+                return
+            for each in files:
+                say(f"{each['does']} {each['path']}" + (f" (not: {each['not']})" if each["not"] else ""))
+            for command in outlook.untracked:
+                note(f"what this changed is not tracked: {command}")
+            return
+        if undo:
+            done = go_forward(store, found.id, context, force=force)
+        else:
+            assert at is not None
+            done = go_back(store, found.id, at, chosen, context, force=force)
+        made = store.get_session(done.session)
+    if as_json:
+        say_json(
+            {
+                **_facts(made), "restored": done.restored, "removed": done.removed,
+                "left": [{"path": path, "why": why} for path, why in done.left], "untracked": done.untracked,
+            }
+        )  # fmt: skip
+        return
+    for line in describe(done):
+        note(line.strip())
+    note(f"{made.messages:,} messages; go on with: ai --resume {made.short}")
+    say(made.id)
+
+
+@app.command()
 def rename(
     session: Annotated[str, _ID], title: Annotated[str, typer.Argument(help="Its new title.", metavar="TITLE")]
 ) -> None:

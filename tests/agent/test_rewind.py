@@ -1,0 +1,204 @@
+"""Rewinding on real files: sessions made by `ai` against a scripted provider, gone back in from another process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brim.agent.rewind import Outcome, What, look_back, rewind, turns_of, undo
+from brim.errors import UsageError
+from brim.store import open_store
+from brim.testing import ScriptedProvider, reply, tool_call
+from brim.tools import ToolContext
+from shared_ai import Home, make_home
+
+
+class Desk:
+    """A project folder, a scripted model that calls tools in it, and the store it leaves behind."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.home: Home = make_home(tmp_path / "home", None)
+        self.store = open_store(self.home.root / "data" / "brim.db")
+
+    @property
+    def work(self) -> Path:
+        return self.home.work
+
+    def ask(self, text: str, *calls: tuple[str, dict[str, Any]], session: str = "s") -> None:
+        """One process of `ai`: the model makes these calls, then says done."""
+        with ScriptedProvider([*(tool_call(name, arguments) for name, arguments in calls), reply("done")]) as upstream:
+            ran = self.home.run(
+                text, "--session", session, "--permission-mode", "allow-all",
+                OPENAI_BASE_URL=upstream.base_url, BRIM_MODEL="openai/gpt-4o",
+            )  # fmt: skip
+        assert ran.code == 0, ran.err
+
+    def texts(self, session: str = "s") -> list[str]:
+        return [each.message.text for each in self.store.load(session)]
+
+    def context(self, session: str = "s") -> ToolContext:
+        return ToolContext(workspace=self.work, blobs=self.store.blobs(session), count=len)
+
+    def rewind(self, at: int, what: What, session: str = "s", *, force: bool = False) -> Outcome:
+        done = rewind(self.store, session, at, what, self.context(session), force=force)
+        self.store.release(session)
+        return done
+
+    def undo(self, session: str = "s", *, force: bool = False) -> Outcome:
+        done = undo(self.store, session, self.context(session), force=force)
+        self.store.release(done.session)
+        return done
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Any:
+    made = Desk(tmp_path)
+    yield made
+    made.store.close()
+
+
+def test_files_go_back_through_several_changes_and_forward_again(desk: Desk) -> None:
+    """Edits, a whole rewrite and a new file are undone as one; mode and bytes return; undone, all is as it was; and again."""
+    old = b"one\r\ntwo\xff\r\n"
+    path = desk.work / "notes.txt"
+    path.write_bytes(old)
+    path.chmod(0o750)
+    desk.ask("first", ("edit", {"path": "notes.txt", "old": "one", "new": "1"}))
+    desk.ask(
+        "second",
+        ("edit", {"path": "notes.txt", "old": "two", "new": "2"}),
+        ("write", {"path": "new/made.txt", "content": "made\n"}),
+        ("write", {"path": "notes.txt", "content": "whole\n"}),
+        ("edit", {"path": "new/made.txt", "old": "made", "new": "edited"}),
+    )
+    late = path.read_bytes()
+    before = desk.texts()
+    assert [(each.text, each.files) for each in turns_of(desk.store, "s", desk.work)] == [
+        ("first", ("notes.txt",)),
+        ("second", ("notes.txt", "new/made.txt")),
+    ]
+    at = before.index("second")
+
+    done = desk.rewind(at, "files")
+    assert path.read_bytes() == b"1\r\ntwo\xff\r\n" and not (desk.work / "new/made.txt").exists()
+    assert (done.restored, done.removed, done.left) == (("notes.txt",), ("new/made.txt",), ())
+    assert desk.texts()[: len(before)] == before and "notes.txt" in desk.texts()[-1]  # the model is told
+
+    desk.undo()
+    assert path.read_bytes() == late and (desk.work / "new/made.txt").read_bytes() == b"edited\n"
+    desk.undo()
+    assert path.read_bytes() == b"1\r\ntwo\xff\r\n" and not (desk.work / "new/made.txt").exists()
+
+    desk.rewind(0, "files")
+    assert path.read_bytes() == old and path.stat().st_mode & 0o777 == 0o750
+
+
+def test_both_goes_on_in_a_copy_and_the_session_keeps_everything(desk: Desk) -> None:
+    """Conversation and files go back together; the session left has every message; undo returns to it with its files."""
+    desk.ask("make it", ("write", {"path": "a.txt", "content": "a\n"}))
+    desk.ask("change it", ("write", {"path": "a.txt", "content": "b\n"}))
+    before = desk.texts()
+    done = desk.rewind(before.index("change it"), "both")
+    assert (desk.work / "a.txt").read_text() == "a\n"
+    assert desk.texts(done.session) == before[: before.index("change it")]
+    assert desk.texts()[: len(before)] == before
+    desk.ask("go another way", ("write", {"path": "b.txt", "content": "c\n"}), session=done.session)
+    assert desk.undo(done.session).session == "s"
+    assert (desk.work / "a.txt").read_text() == "b\n"
+    assert (desk.work / "b.txt").read_text() == "c\n"
+
+
+def test_what_somebody_else_changed_is_named_and_left(desk: Desk) -> None:
+    """A file changed by hand since, or between two of the model's changes, is not touched, nor a made one removed; with force
+    it is, and what was in it comes back with undo."""
+    for name in ("since.txt", "between.txt"):
+        (desk.work / name).write_text("old\n")
+    desk.ask(
+        "change",
+        ("write", {"path": "since.txt", "content": "model\n"}),
+        ("write", {"path": "between.txt", "content": "model\n"}),
+        ("write", {"path": "made.txt", "content": "model\n"}),
+        ("write", {"path": "plain.txt", "content": "model\n"}),
+    )
+    (desk.work / "between.txt").write_text("by hand\n")
+    desk.ask("more", ("write", {"path": "between.txt", "content": "model again\n"}))
+    (desk.work / "since.txt").write_text("by hand\n")
+    (desk.work / "made.txt").write_text("by hand\n")
+
+    done = desk.rewind(0, "files")
+    assert done.removed == ("plain.txt",) and not done.restored
+    assert {path for path, _ in done.left} == {"since.txt", "between.txt", "made.txt"}
+    assert (desk.work / "since.txt").read_text() == (desk.work / "made.txt").read_text() == "by hand\n"
+    assert (desk.work / "between.txt").read_text() == "model again\n"
+
+    forced = desk.rewind(0, "files", force=True)
+    assert not forced.left and not (desk.work / "made.txt").exists()
+    assert (desk.work / "since.txt").read_text() == (desk.work / "between.txt").read_text() == "old\n"
+    desk.undo()
+    assert (desk.work / "since.txt").read_text() == (desk.work / "made.txt").read_text() == "by hand\n"
+
+
+def test_files_of_commands_are_not_tracked_and_that_is_said(desk: Desk) -> None:
+    """What a command made stays, and the command is named; a file that is gone comes back."""
+    (desk.work / "kept.txt").write_text("old\n")
+    desk.ask(
+        "work",
+        ("bash", {"command": "echo x > by-bash.txt"}),
+        ("write", {"path": "kept.txt", "content": "new\n"}),
+        ("bash", {"command": "rm kept.txt"}),
+    )
+    done = desk.rewind(0, "files")
+    assert (desk.work / "by-bash.txt").exists() and (desk.work / "kept.txt").read_text() == "old\n"
+    assert len(done.untracked) == 2 and "by-bash.txt" in done.untracked[0]
+
+
+def test_links_folders_and_the_outside_are_never_written(desk: Desk) -> None:
+    """A link or a folder in a file's place, or a checkpoint of another place, is named and left, also with force."""
+    desk.ask(
+        "write",
+        ("write", {"path": "link.txt", "content": "x\n"}),
+        ("write", {"path": "folder.txt", "content": "x\n"}),
+    )
+    outside = desk.home.root / "outside.txt"
+    outside.write_text("mine\n")
+    (desk.work / "link.txt").unlink()
+    (desk.work / "link.txt").symlink_to(outside)
+    (desk.work / "folder.txt").unlink()
+    (desk.work / "folder.txt").mkdir()
+    done = desk.rewind(0, "files", force=True)
+    assert {path for path, _ in done.left} == {"link.txt", "folder.txt"} and done.marker is None
+    assert outside.read_text() == "mine\n" and (desk.work / "link.txt").is_symlink()
+    elsewhere = desk.home.root / "other"
+    elsewhere.mkdir()
+    found = look_back(desk.store, "s", 0, elsewhere)
+    assert all(each.barred for each in found.changes)
+
+
+def test_an_imported_session_writes_no_files(desk: Desk) -> None:
+    """Checkpoints do not travel: what an import asks to put back is nothing."""
+    (desk.work / "a.txt").write_text("old\n")
+    desk.ask("change", ("write", {"path": "a.txt", "content": "new\n"}))
+    exported = desk.store.export_session("s", originals=True)
+    assert "checkpoint" in json.dumps(exported)
+    made = desk.store.import_session(exported, project=str(desk.work)).session
+    assert look_back(desk.store, made.id, 0, desk.work).changes == ()
+
+
+def test_pins_of_later_messages_do_not_pass_to_a_copy(desk: Desk) -> None:
+    """A pin on message N is about that message: a copy without it has no pin there."""
+    desk.ask("one")
+    desk.ask("two")
+    desk.store.change_session("s", meta={"pins": [0, 2]})
+    assert desk.store.fork("s", 2).meta["pins"] == [0]
+
+
+def test_what_is_not_there_is_said(desk: Desk) -> None:
+    """A message that does not exist, and an undo without a rewind, are told with what there is."""
+    desk.ask("one")
+    with pytest.raises(UsageError, match="no message 9"):
+        desk.rewind(9, "both")
+    with pytest.raises(UsageError, match="nothing was rewound"):
+        desk.undo()
