@@ -195,7 +195,9 @@ class AgentSession:
         body = prepared.request
         if self.model.api == "anthropic.messages":
             body = mark_cache(body)
-        return Request(body, prepared.bill, prepared.plan, prepared.report, _count_messages(body))
+        # numbered as users number messages: without the system prompt
+        report = [{**line, "at": line["at"] - self.lead} if "at" in line else line for line in prepared.report]
+        return Request(body, prepared.bill, prepared.plan, report, _count_messages(body))
 
     def _as_it_is(self, now: float) -> Request:
         settings = msgspec.structs.replace(self.settings, history_budget=None, max_context_tokens=None)
@@ -223,6 +225,9 @@ class AgentSession:
         """Records a request with its plan and bill; learns from its usage. Returns its cost, None where unknown."""
         prices = prices_of(self.model.full_name) or prices_of(self.model.model)
         cost = cost_of(usage, prices) if usage is not None and usage.reported and prices is not None else None
+        facts["meta"] = {
+            **(facts.get("meta") or {}), "lead": self.lead, **({"pins": sorted(self.pins)} if self.pins else {})
+        }  # fmt: skip
         self.store.record_request(
             self.id, mode=self.mode, model=self.model.full_name, plan=request.plan, bill=request.bill, usage=usage,
             cost=cost, **facts,
@@ -301,6 +306,11 @@ class AgentSession:
         self.store.change_session(self.id, model=model.full_name)
         self._rebuild()
 
+    def offer_tools(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        """Other tool definitions, in the model's wire form, for the requests to come."""
+        self.offer = msgspec.structs.replace(self.offer, tools=tools)
+        self._rebuild()
+
     def change_settings(self, settings: Settings) -> None:
         """Other settings for the requests to come."""
         self.settings, self._margin = settings, settings.margin
@@ -344,7 +354,8 @@ class AgentSession:
     def explain(self) -> str:
         """The plan of the last request in words."""
         plan = self.last.as_plan() if self.last is not None else self.conversation.plan
-        return explain(plan, self.conversation.messages)
+        pins = {seq + self.lead for seq in self.pins}
+        return explain(plan, self.conversation.messages, lead=self.lead, pins=pins)
 
     def close(self) -> None:
         """Lets others write the session."""

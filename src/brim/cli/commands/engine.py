@@ -277,12 +277,9 @@ def in_words(store: Store, session: str, record: Record, values: Any) -> str:
     stored = [each.message for each in store.load(session)]
     systems = next((line["count"] for line in (record.bill or {}).get("lines", ()) if line["kind"] == "system"), 0)
     kept = sum(message.role == "system" for message in stored[: plan.sent.count])
-    lead = max(0, systems - kept)
+    lead = int(record.meta.get("lead", max(0, systems - kept)))  # older requests do not say it
     shown = [*(system("(the system prompt)") for _ in range(lead)), *stored]
-    lines = [explain_plan(plan, shown)]
-    if lead:
-        lines.append(f"  message {lead} here is message 0 of `brim sessions show`: the system prompt stands in front")
-    return "\n".join(lines)
+    return explain_plan(plan, shown, lead=lead, pins={seq + lead for seq in record.meta.get("pins", ())})
 
 
 def _list_requests(records: list[Record], as_json: bool) -> None:

@@ -1,0 +1,167 @@
+"""Commands about the window: what the next request holds and why, pins, originals, what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from brim.budget import render_bill
+from brim.budget.bill import fit
+from brim.cli.output import money, width_of
+from brim.cli.slash.table import command, number_of
+from brim.errors import UsageError
+
+if TYPE_CHECKING:
+    from brim.cli.repl import Repl
+
+_LARGEST = 8
+_RECALL_LINES = 40
+
+
+@command("mode", "[full|compact|auto]", "the context mode; without a word, which it is")
+async def _mode(repl: Repl, rest: str) -> None:
+    session = repl.opened.agent.session
+    if rest:
+        session.switch_mode(rest)
+        repl.say(f"mode {rest}: the next view is built anew from the whole history")
+    else:
+        repl.say(f"mode {session.mode}; full keeps everything, compact summarises, auto selects")
+
+
+@command(
+    "context", "[system]", "what the next request holds, and what was left out; system: the system prompt by section"
+)
+async def _context(repl: Repl, rest: str) -> None:
+    session, count = repl.opened.agent.session, repl.opened.agent.session.counter.count_text
+    if rest == "system":
+        for section in repl.opened.sections:
+            repl.say(f"[{section.name}] {count(section.text):,} tokens", "36")
+            repl.say(section.text)
+        return
+    prepared = await asyncio.to_thread(session.preview)
+    width = min(100, width_of(repl.output.err))
+    repl.say(render_bill(prepared.bill, width))
+    messages = session.conversation.messages
+    tokens = session.counter.count_messages(messages)
+    fates = {at: fate for fate in prepared.as_plan().fates for at in range(fate.start, fate.end)}
+    repl.say("largest messages:", "2")
+    for at in sorted(range(len(messages)), key=lambda each: -tokens[each])[:_LARGEST]:
+        fate = fates.get(at)
+        what = f"{fate.kind} by {fate.rule}, now {fate.tokens:,}" if fate is not None else "keep"
+        text = " ".join(messages[at].text.split())
+        number = at - session.lead if at >= session.lead else "sys"
+        repl.say(fit(f"  {number:>5} {messages[at].role:<9} {tokens[at]:>9,}  {what}  {text}", width))
+
+
+@command("status", "", "messages and tokens of the session")
+async def _status(repl: Repl, rest: str) -> None:
+    from brim.agent.defences import estimate
+
+    session = repl.opened.agent.session
+    messages = session.messages
+    counted = sum(session.counter.count_messages(messages))
+    window, assumed = session.window
+    repl.say(
+        f"{len(messages)} messages, {estimate(messages):,} tokens by characters / 4 x 1.2, "
+        f"{counted:,} by {session.counter.name}"
+    )
+    repl.say(f"window {window:,}{' (assumed)' if assumed else ''}, mode {session.mode}, {len(session.pins)} pinned")
+
+
+@command("explain", "", "what the last request did to each message, and why")
+async def _explain(repl: Repl, rest: str) -> None:
+    repl.say(repl.opened.agent.session.explain())
+
+
+@command("sim", "[start]", "add a simulated history of 20 messages with many tool results")
+async def _sim(repl: Repl, rest: str) -> None:
+    from brim.agent.defences import inject
+
+    added = inject(repl.opened.agent.session, rest or "sim")
+    repl.say(f"{added} simulated messages added")
+    await _status(repl, "")
+
+
+@command("defend", "", "run the instant defences: truncate, age")
+async def _defend(repl: Repl, rest: str) -> None:
+    from brim.agent.defences import defend
+
+    done = defend(repl.opened.agent.session)
+    repl.say(
+        f"truncated {done.truncated}, budget-cleared {done.cleared}, soft {done.soft}, hard {done.hard}; no model call"
+    )
+    repl.say(
+        f"{done.before:,} -> {done.after:,} tokens ({done.saved:.0%} saved) by characters / 4 x 1.2; "
+        f"{done.counted_before:,} -> {done.counted_after:,} by {repl.opened.agent.session.counter.name}"
+    )
+
+
+@command("compact", "", "run the mode's passes now")
+async def _compact(repl: Repl, rest: str) -> None:
+    from brim.cli.output import describe_pass
+
+    session = repl.opened.agent.session
+    before = (await asyncio.to_thread(session.preview)).used
+    request = await asyncio.to_thread(session.prepare, epoch=True)  # a model may be asked for a summary meanwhile
+    for line in request.report:
+        repl.say(f"  {describe_pass(line)}", "2")
+    repl.say(f"{before:,} -> {request.bill['used']:,} tokens")
+
+
+@command("pin", "N", "keep message N verbatim (without N: your last one)")
+async def _pin(repl: Repl, rest: str) -> None:
+    session = repl.opened.agent.session
+    last = max((seq for seq, each in enumerate(session.messages) if each.role == "user"), default=-1)
+    seq = number_of(rest, "message") if rest else last
+    session.pin(seq)
+    repl.say(f"pinned message {seq}")
+
+
+@command("unpin", "N", "take a pin off")
+async def _unpin(repl: Repl, rest: str) -> None:
+    seq = number_of(rest, "message")
+    repl.opened.agent.session.pin(seq, on=False)
+    repl.say(f"message {seq} is no longer pinned")
+
+
+@command("pins", "", "what is pinned")
+async def _pins(repl: Repl, rest: str) -> None:
+    from brim.context.pins import pinned_texts
+
+    session = repl.opened.agent.session
+    found = pinned_texts(session.messages, session.pins)
+    for seq, text in found:
+        repl.say(fit(f"  {seq:>5}  {' '.join(text.split())}", width_of(repl.output.err)))
+    if not found:
+        repl.say("nothing is pinned: /pin N, or begin a paragraph with [PIN]")
+
+
+@command("recall", "HANDLE", "show the original behind a handle")
+async def _recall(repl: Repl, rest: str) -> None:
+    handle = rest.strip("[]\"' ")
+    if not handle:
+        raise UsageError("/recall needs a handle", hint="/explain and the notices name them")
+    session = repl.opened.agent.session
+    text = session.original(handle)
+    if text is None:
+        text = repl.opened.store.blobs(session.id).get_text(handle)
+    lines = text.splitlines()
+    repl.say("\n".join(lines[:_RECALL_LINES]))
+    if len(lines) > _RECALL_LINES:
+        repl.say(f"[{_RECALL_LINES} of {len(lines):,} lines, {len(text):,} characters]", "2")
+
+
+@command("cost", "", "tokens and money of this session and of today")
+async def _cost(repl: Repl, rest: str) -> None:
+    import datetime
+
+    store, session = repl.opened.store, repl.opened.agent.session
+    for each in store.usage("model", session=session.id):
+        repl.say(
+            f"  {each.key or '?'}: {each.requests} requests, {each.input:,} in ({each.cached_read:,} cached, "
+            f"{each.cached_write:,} written), {each.output:,} out, {money(each.cost)}"
+            + (f", {each.unpriced} without a known price" if each.unpriced else "")
+        )
+    today = datetime.date.today().isoformat()
+    spent = sum(each.cost for each in store.usage("day", since=today))
+    repl.say(f"  today, all sessions: {money(spent)}")

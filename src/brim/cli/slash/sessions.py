@@ -1,0 +1,78 @@
+"""Commands about the model, and about sessions: which one, from where on, and where it is written to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from brim.agent.opening import Choice
+from brim.budget.bill import fit
+from brim.cli.output import width_of
+from brim.cli.slash.table import command, number_of, path_of, write_new
+
+if TYPE_CHECKING:
+    from brim.cli.repl import Repl
+
+
+@command("model", "[NAME]", "the model; provider/model changes it")
+async def _model(repl: Repl, rest: str) -> None:
+    session = repl.opened.agent.session
+    if rest:
+        await repl.reopen(Choice(id=session.id), model=rest)
+        session = repl.opened.agent.session
+    window, assumed = session.window
+    repl.say(f"model {session.model.full_name}, window {window:,}{' (assumed)' if assumed else ''}")
+
+
+@command("sessions", "", "the sessions of this folder")
+async def _sessions(repl: Repl, rest: str) -> None:
+    current = repl.opened.agent.session.id
+    for each in repl.opened.store.list_sessions(str(repl.workspace), 20):
+        mark = "*" if each.id == current else " "
+        line = f"{mark} {each.short:<10} {each.messages:>5} messages  {each.mode or '':<8} {each.title or ''}"
+        repl.say(fit(line, width_of(repl.output.err)))
+
+
+@command("new", "", "begin a new session")
+async def _new(repl: Repl, rest: str) -> None:
+    await repl.reopen(Choice())
+    repl.say(f"session {repl.opened.agent.session.id[:7]}")
+
+
+@command("resume", "ID", "go on in another session")
+async def _resume(repl: Repl, rest: str) -> None:
+    await repl.reopen(Choice(id=rest) if rest else Choice(latest=True))
+    session = repl.opened.agent.session
+    repl.say(f"session {session.id[:7]}: {len(session.messages)} messages, mode {session.mode}")
+    for each in session.messages[-2:]:
+        repl.say(fit(f"  {each.role}: {' '.join(each.text.split())}", width_of(repl.output.err)), "2")
+
+
+@command("fork", "[N]", "go on in a copy of this session, from before message N")
+async def _fork(repl: Repl, rest: str) -> None:
+    parent = repl.opened.agent.session.id
+    made = repl.opened.store.fork(parent, number_of(rest, "message") if rest else None)
+    await repl.reopen(Choice(id=made.id))
+    repl.say(f"session {made.short}, a copy of {parent[:7]} with {made.messages} messages")
+
+
+@command("rewind", "[N [files]|undo]", "go back to before message N: conversation, files or both")
+async def _rewind(repl: Repl, rest: str) -> None:
+    from brim.cli.rewinding import rewind_here
+
+    await rewind_here(repl, rest)
+
+
+@command("export", "[FILE]", "write the session to a file: .md, .json or .jsonl")
+async def _export(repl: Repl, rest: str) -> None:
+    import json
+
+    store, session = repl.opened.store, repl.opened.agent.session
+    path = path_of(repl, rest or f"session-{session.id[:7]}.md")
+    if path.suffix == ".json":
+        text = json.dumps(store.export_session(session.id, originals=True), ensure_ascii=False, indent=1)
+    elif path.suffix == ".jsonl":
+        text = "\n".join(store.export_lines(session.id, originals=True)) + "\n"
+    else:
+        text = store.export_markdown(session.id)
+    write_new(path, text)
+    repl.say(f"written: {path}")

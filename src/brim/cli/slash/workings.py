@@ -1,0 +1,75 @@
+"""Commands about what stands around the conversation: tools, permissions, the debug log, help, the way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from brim.budget.bill import fit
+from brim.cli.output import width_of
+from brim.cli.slash.table import COMMANDS, command, path_of
+from brim.errors import UsageError
+
+if TYPE_CHECKING:
+    from brim.cli.repl import Repl
+
+
+@command("help", "", "this list")
+async def _help(repl: Repl, rest: str) -> None:
+    width = width_of(repl.output.err)
+    rows = [(f"/{name} {each.usage}", each.about) for name, each in COMMANDS.items()]
+    rows += [
+        ("!command", "run it here; what it prints joins the conversation"),
+        ("@path", "in a message: hand over a file"),
+        ("Alt-Enter, \\ at the end", "another line"),
+        ("Ctrl-C", "stop the answer, what came is kept; twice: leave (Ctrl-D)"),
+    ]
+    for left, right in rows:
+        repl.say(fit(f"  {left:<31} {right}", width))
+
+
+@command("tools", "", "the tools, and which of them run without asking")
+async def _tools(repl: Repl, rest: str) -> None:
+    agent = repl.opened.agent
+    for tool in agent.tools:
+        repl.say(f"  {tool.name:<8} {'reads' if tool.read_only else 'acts '}  {tool.description.split('. ')[0]}")
+    permits = agent.permits
+    if permits is not None:
+        repl.say(f"permission mode {permits.mode}; allowed: {', '.join(permits.allow) or 'nothing more'}", "2")
+
+
+@command("permissions", "[allow|deny RULE]", "the rules; add one for this conversation")
+async def _permissions(repl: Repl, rest: str) -> None:
+    from brim.permissions import parse_rules
+
+    permits = repl.opened.agent.permits
+    assert permits is not None
+    word, _, rule = rest.partition(" ")
+    if word in ("allow", "deny") and rule.strip():
+        parse_rules([rule.strip()], "allow" if word == "allow" else "deny")
+        (permits.allow if word == "allow" else permits.deny).append(rule.strip())
+    elif rest:
+        raise UsageError(f"/permissions {rest} is not understood", hint="/permissions allow 'bash(git *)'")
+    repl.say(f"mode {permits.mode}")
+    for name, rules in (("allow", permits.allow), ("deny", permits.deny), ("ask", permits.ask_rules)):
+        for each in rules:
+            repl.say(f"  {name} {each}")
+
+
+@command("debug", "[FILE|off]", "write requests, calls and results to a file")
+async def _debug(repl: Repl, rest: str) -> None:
+    from brim.agent.debuglog import DebugLog
+
+    agent = repl.opened.agent
+    if rest:
+        repl.debug = None if rest == "off" else path_of(repl, rest)
+        log = DebugLog(repl.debug, (agent.session.model.key or "",))
+        repl.opened.debug.close()
+        repl.opened.debug = agent.debug = log
+    repl.say(f"debug log: {repl.debug or 'off'}")
+
+
+@command("exit", "", "leave (Ctrl-D)")
+async def _exit(repl: Repl, rest: str) -> None:
+    from brim.cli.repl import Leave
+
+    raise Leave
