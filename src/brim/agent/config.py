@@ -21,6 +21,7 @@ from brim.errors import ConfigError
 from brim.permissions.sandbox import SANDBOX_MODES, Sandbox
 from brim.tools.caps import ENVIRONMENT as CAP_VARIABLES
 from brim.tools.caps import Caps, load_caps
+from brim.tools.mcp.settings import McpSettings, check_servers
 
 S = TypeVar("S")
 
@@ -197,6 +198,10 @@ class Config(msgspec.Struct):
             )
         return made
 
+    def mcp(self) -> McpSettings:
+        """The table [mcp], checked. Raises ConfigError."""
+        return check_servers(_convert(self.table("mcp"), McpSettings, self, "mcp."))
+
     def profile(self, name: str) -> Profile:
         """A profile by name. Raises ConfigError naming those there are."""
         own = self.table("profiles")
@@ -256,6 +261,7 @@ def load_config(
     config.settings()
     config.permissions()
     config.experiment()
+    config.mcp()
     return config
 
 

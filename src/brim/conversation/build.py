@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from brim.conversation.messages import Message, Part, Text, ToolCall, ToolResult
+from brim.conversation.messages import Media, Message, Part, Text, ToolCall, ToolResult
 
 
 def system(text: str) -> Message:
@@ -30,6 +31,6 @@ def assistant(text: str = "", *calls: ToolCall) -> Message:
     return Message("assistant", ((Text(text),) if text else ()) + calls)
 
 
-def result(call_id: str, text: str, *, is_error: bool | None = None) -> Message:
-    """A tool message that answers `call_id`."""
-    return Message("tool", (ToolResult(call_id, (Text(text),), is_error),))
+def result(call_id: str, text: str, *, is_error: bool | None = None, media: Sequence[Media] = ()) -> Message:
+    """A tool message that answers `call_id`, with images beside the text where there are any."""
+    return Message("tool", (ToolResult(call_id, (Text(text), *media), is_error),))

@@ -22,8 +22,8 @@ MODES: tuple[Mode, ...] = ("ask", "accept-edits", "read-only", "allow-all")
 
 _READS = ("read", "grep", "glob")
 _WRITES = ("write", "edit")
-_ALWAYS = ("recall",)
-"""Tools that touch nothing but the conversation."""
+_ALWAYS = ("recall", "find_tool")
+"""Tools that touch nothing but the conversation and the list of tools."""
 _FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     # tool: whose rules hold for it, by decision
     "read": {"deny": ("read",), "ask": ("read",), "allow": ("read",)},
@@ -168,7 +168,13 @@ def _tool_part(tool: str, arguments: Mapping[str, Any], rules: Sequence[Rule], m
         (v for k in ("query", "url", "command", "name", "pattern") if isinstance(v := arguments.get(k), str)), ""
     )
     text = f"{tool} {subject}".strip()
-    about = [rule for rule in rules if tool_matches(rule, tool) and (rule.pattern is None or _covers(rule, subject))]
+    texts = _texts(arguments) if tool.startswith("mcp__") else [subject]
+    about = [
+        rule
+        for rule in rules
+        if tool_matches(rule, tool)
+        and (rule.pattern is None or (_covers_all if rule.decision == "allow" else _covers_any)(rule, texts))
+    ]
     for decision in ("deny", "ask", "allow"):
         rule = next((each for each in about if each.decision == decision), None)
         if rule is not None:
@@ -184,6 +190,24 @@ def _tool_part(tool: str, arguments: Mapping[str, Any], rules: Sequence[Rule], m
         )
     said = "says of itself that it only reads" if read_only else "may change something"
     return Part(text, "ask", f"{tool} {said}", None, format_rule(tool, None))
+
+
+def _texts(value: Any) -> list[str]:
+    """Every text in the arguments of a tool whose parameters brim knows nothing of."""
+    if isinstance(value, Mapping):
+        return [text for each in value.values() for text in _texts(each)]
+    if isinstance(value, list | tuple):
+        return [text for each in value for text in _texts(each)]
+    return [value] if isinstance(value, str) else []
+
+
+def _covers_any(rule: Rule, texts: Sequence[str]) -> bool:
+    return any(_covers(rule, text) for text in texts)
+
+
+def _covers_all(rule: Rule, texts: Sequence[str]) -> bool:
+    """For what allows: every text of the call, and none that climbs out of the folder that the pattern names."""
+    return bool(texts) and all(_covers(rule, text) and ".." not in re.split(r"[/\\]", text) for text in texts)
 
 
 def _covers(rule: Rule, subject: str) -> bool:

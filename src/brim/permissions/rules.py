@@ -82,7 +82,7 @@ def parse_rule(text: str, decision: Decision, origin: str = "", *, commands: boo
     if found is not None:
         pattern = found[2].strip()
         return Rule(decision, _tool_name(found[1]), None if pattern in ("", "*") else pattern, text, origin)
-    if _tool_name(given) in TOOLS or not commands or re.fullmatch(r"\w+__[\w*]+|mcp_[\w*]+", given):
+    if _tool_name(given) in TOOLS or not commands or re.fullmatch(r"\w+__[\w*-]+|mcp_[\w*-]+", given):
         return Rule(decision, _tool_name(given), None, text, origin)
     return Rule(decision, "bash", None if given == "*" else given, text, origin)
 
@@ -109,7 +109,10 @@ def _tool_name(name: str) -> str:
 
 def tool_matches(rule: Rule, tool: str) -> bool:
     """Whether a rule is about a tool; `*` in its tool name stands for any characters."""
-    return re.fullmatch(".*".join(map(re.escape, rule.tool.split("*"))), tool) is not None
+    if re.fullmatch(".*".join(map(re.escape, rule.tool.split("*"))), tool) is not None:
+        return True
+    # `mcp__server` is all tools of that server
+    return re.fullmatch(r"mcp__(?:(?!__).)+", rule.tool) is not None and tool.startswith(f"{rule.tool}__")
 
 
 def split_pattern(pattern: str) -> tuple[PatternWord, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from brim.conversation import Media
 from brim.tools.caps import Caps
 
 
@@ -44,6 +45,8 @@ class ToolOutput(msgspec.Struct, frozen=True):
     is_error: bool = False
     meta: dict[str, Any] = {}
     handle: str | None = None
+    media: tuple[Media, ...] = ()
+    """Images beside the text, for a model that is shown them."""
 
 
 class FileState(msgspec.Struct, frozen=True):
@@ -71,6 +74,10 @@ class ToolContext:
     """Real paths outside the workspace (files, or folders with all below) that the user allowed."""
     wrap_command: Callable[[Sequence[str], Path], Sequence[str]] | None = None
     """Puts a command's argument list into a sandbox; gets the working directory, too."""
+    more_tools: Callable[[str], Tool | None] | None = None
+    """Asked for a tool that is not in the list: those of MCP servers whose definitions are not sent with every request."""
+    sees_images: bool = False
+    """Whether the model is shown images that a tool returns."""
     originals: Callable[[str], str | None] | None = None
     """Asked by recall before the blob store: the text behind a handle of the history (a message that a view left out)."""
     cwd: Path | None = None
@@ -87,7 +94,8 @@ Run: TypeAlias = Callable[[Mapping[str, Any], ToolContext], Awaitable[ToolOutput
 class Tool(msgspec.Struct, frozen=True):
     """A tool: `parameters` is a JSON schema of an object; `aliases` maps other spellings of parameters to theirs.
 
-    `read_only` tools change nothing and may run beside each other.
+    `read_only` tools change nothing and may run beside each other. A tool that only calls another one has `forward`: its
+    arguments -> the other's name and arguments; that one is then judged and run in its place.
     """
 
     name: str
@@ -96,3 +104,4 @@ class Tool(msgspec.Struct, frozen=True):
     run: Run
     read_only: bool = False
     aliases: Mapping[str, str] = {}
+    forward: Callable[[Mapping[str, Any]], tuple[str, Any]] | None = None

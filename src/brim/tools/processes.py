@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import sys
+from collections.abc import Callable, Iterator
 
 MARK = "BRIM_CALL"
 """The variable that marks a command's environment, and so the processes that it left behind."""
@@ -68,3 +70,23 @@ def widen(fd: int) -> None:
 
         with contextlib.suppress(OSError):
             fcntl.fcntl(fd, _SET_PIPE_SIZE, 1024 * 1024)
+
+
+_ends: list[Callable[[], object]] = []
+
+
+@contextlib.contextmanager
+def at_end(end: Callable[[], object]) -> Iterator[None]:
+    """While this holds, `end` runs if this process ends: children that must not outlive it are ended by it."""
+    _ends.append(end)
+    try:
+        yield
+    finally:
+        _ends.remove(end)
+
+
+@atexit.register
+def end_all() -> None:
+    """Ends all that must not outlive this process; for whoever leaves without the interpreter's own clean-up, too."""
+    for end in list(_ends):
+        end()

@@ -24,6 +24,9 @@ from brim.tools.paths import resolve_path
 
 _OUTPUT_LIMIT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "output_limit"})
 
+# Tools that the refusal of an unknown one names.
+_NAMED = 60
+
 Permit: TypeAlias = Callable[[Tool, Mapping[str, Any], ToolContext], Awaitable[str | None]]
 """Asked before a tool runs; None lets it run, a text is the refusal that the model is told."""
 OnResult: TypeAlias = Callable[[ToolCall, ToolOutput], Awaitable[None]]
@@ -48,8 +51,12 @@ async def run_tool(
 
         tools = default_tools()
     try:
-        tool = find_tool(name, tools)
+        tool = find_tool(name, tools, ctx.more_tools)
         checked = check_arguments(tool, parse_arguments(arguments, cut=finish_reason in _OUTPUT_LIMIT))
+        if tool.forward is not None:
+            name, arguments = tool.forward(checked)
+            tool = find_tool(name, tools, ctx.more_tools)
+            checked = check_arguments(tool, parse_arguments(arguments))
         if permit is not None:
             target = outside_target(checked, ctx)
             refused = await permit(tool, checked, ctx)
@@ -95,11 +102,14 @@ def _capped(tool: Tool, output: ToolOutput, ctx: ToolContext) -> ToolOutput:
     bounded = BoundedOutput(Limits(tokens), ctx.count, blobs=ctx.blobs, blob_bytes=caps.blob_bytes, collapse=False)
     bounded.feed(output.text.encode("utf-8", "replace"))
     done = bounded.finish()
-    return ToolOutput(done.text, output.is_error, {**output.meta, **done.facts()}, done.handle)
+    return ToolOutput(done.text, output.is_error, {**output.meta, **done.facts()}, done.handle, output.media)
 
 
-def find_tool(name: str, tools: Sequence[Tool]) -> Tool:
-    """The tool of that name. Raises ToolError that names the nearest one, or says that two share the name."""
+def find_tool(name: str, tools: Sequence[Tool], more: Callable[[str], Tool | None] | None = None) -> Tool:
+    """The tool of that name; `more` is asked for one that is not in the list.
+
+    Raises ToolError that names the nearest one, or says that two share the name.
+    """
     found = [tool for tool in tools if tool.name == name]
     if len(found) == 1:
         return found[0]
@@ -107,11 +117,13 @@ def find_tool(name: str, tools: Sequence[Tool]) -> Tool:
         raise ToolError(
             f"{len(found)} tools are called {name!r}; none was run", hint="rename one of them in the config"
         )
+    if more is not None and (other := more(name)) is not None:
+        return other
     names = [tool.name for tool in tools]
     near = difflib.get_close_matches(name.rsplit(".", 1)[-1].lower(), names, 1, 0.5)
     raise ToolError(
         f"there is no tool {name[:100]!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
-        hint="tools: " + ", ".join(names),
+        hint="tools: " + ", ".join(names if len(names) <= _NAMED else [*names[:_NAMED], "…"]),
     )
 
 
