@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -66,6 +66,8 @@ class Agent:
         self.policy = policy or RetryPolicy()
         self.debug = debug or DebugLog()
         self.redact = redact
+        self.get_ready: Callable[[], Awaitable[object]] | None = None
+        """Awaited before the first request of each turn: tools that take a while to start are there then."""
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
         self._warned_of_cut = False
@@ -123,6 +125,8 @@ class Agent:
 
     async def _turn(self, message: Message) -> None:
         self.session.append(message)
+        if self.get_ready is not None:
+            await self.get_ready()
         for step in range(1, self.max_steps + 1):
             self._steps = step
             done, answer = await self._answer(step)
@@ -253,7 +257,7 @@ class Agent:
 
         async def on_result(call: ToolCall, output: ToolOutput) -> None:
             output = self.masked(output)
-            message = result(call.id, output.text, is_error=output.is_error or None)
+            message = result(call.id, output.text, is_error=output.is_error or None, media=output.media)
             self._say_result(call, output, message, time.monotonic() - began)
             waiting.setdefault(call.id, message)
             while pending and pending[0] in waiting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +26,16 @@ from brim.permissions.rulebook import RuleBook, remembered_path
 from brim.permissions.sandbox import Sandbox, open_sandbox
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
 from brim.tools import Tool, ToolContext, default_tools, tool_schemas
+from brim.tools.mcp import McpServers
+from brim.tools.mcp.project import Trust, project_servers
 
 if TYPE_CHECKING:
     from brim.store import Session, Store
     from brim.tokens import Counter
+
+
+_IMAGES_IN_RESULTS = frozenset({"anthropic.messages", "openai.responses"})
+"""APIs whose tool results can hold images."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +57,7 @@ class Opened(msgspec.Struct):
     provider: Provider
     debug: DebugLog
     sections: list[Section]
+    servers: McpServers
     summary_provider: Provider | None = None
 
     async def close_providers(self) -> None:
@@ -59,6 +66,7 @@ class Opened(msgspec.Struct):
             await self.summary_provider.close()
 
     async def close(self) -> None:
+        await self.servers.close()
         await self.close_providers()
         self.debug.close()
         self.store.close()
@@ -77,10 +85,11 @@ async def open_agent(
     policy: RetryPolicy | None = None,
     tools: Sequence[Tool] | None = None,
     store: Store | None = None,
+    servers: McpServers | None = None,
 ) -> Opened:
     """Everything one needs to ask. Raises what cannot be opened, as BrimError; what was opened by then is closed.
 
-    `store`: one that is open already and stays open; None opens the configured one.
+    `store`: one that is open already and stays open; None opens the configured one. `servers`: the same for MCP servers.
     """
     from brim.store import TEMPORARY, open_store
 
@@ -92,12 +101,15 @@ async def open_agent(
     book = RuleBook(remembered_path(env))
     for warning in config.warnings:
         emit(Notice(warning, "config"))
-    own_store = store is None
+    own_store, own_servers = store is None, servers is None
     if store is None:
         store = open_store(TEMPORARY if not choice.keep else general.store)
     provider: Provider | None = None
     writer: Provider | None = None
+    if servers is None:
+        servers = find_servers(config, workspace, env, emit)
     try:
+        servers.start()
         if store.damage:
             emit(Notice(store.damage, "store"))
         session = find_session(store, choice, workspace)
@@ -136,7 +148,7 @@ async def open_agent(
         context = ToolContext(
             workspace=workspace, blobs=store.blobs(session.id), count=opened.counter.count_text,
             caps=config.caps(env, opened.window[0]), env=dict(env), originals=opened.original,
-            wrap_command=wrap_command,
+            wrap_command=wrap_command, more_tools=servers.find, sees_images=model.api in _IMAGES_IN_RESULTS,
         )  # fmt: skip
         permits = Permits(
             workspace, mode=rules.mode, allow=[*book.texts("allow"), *rules.allow],
@@ -148,14 +160,75 @@ async def open_agent(
             max_cost=general.max_cost, policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log,
             redact=redact,
         )  # fmt: skip
-        return Opened(agent, store, provider, log, sections, writer)
+        if servers:
+            agent.get_ready = make_ready(agent, kit, servers)
+        return Opened(agent, store, provider, log, sections, servers, writer)
     except BaseException:
         for opened_one in (provider, writer):
             if opened_one is not None:
                 await opened_one.close()
+        if own_servers:
+            await servers.close()
         if own_store:
             store.close()
         raise
+
+
+def find_servers(config: Config, workspace: Path, env: Mapping[str, str], emit: Emit) -> McpServers:
+    """The configured MCP servers and those of the project that the user has trusted, not yet started. Those that were not
+    are told of. Raises ConfigError."""
+    settings = config.mcp()
+    servers = dict(settings.servers)
+    trust = Trust(remembered_path(env).with_name("mcp-trusted.json"))
+    untrusted: list[str] = []
+    for each in project_servers(workspace):
+        if each.settings is None:
+            emit(Notice(each.wrong, "mcp"))
+        elif each.name not in servers:
+            if trust.holds(each):
+                servers[each.name] = each.settings
+            else:
+                untrusted.append(each.name)
+    if untrusted:
+        names = ", ".join(untrusted)
+        emit(
+            Notice(
+                f"MCP servers of this project are not started: {names}. `brim mcp trust` shows and starts them", "mcp"
+            )
+        )
+    return McpServers(
+        msgspec.structs.replace(settings, servers=servers), workspace, env, lambda text: emit(Notice(text, "mcp"))
+    )
+
+
+def make_ready(agent: Agent, kit: Sequence[Tool], servers: McpServers) -> Callable[[], Awaitable[None]]:
+    """Puts the tools of MCP servers beside brim's own, once, before the first request."""
+    done = False
+
+    async def get_ready() -> None:
+        nonlocal done
+        if done:
+            return
+        more = await servers.offered(tool_counter(agent))
+        done = True
+        agent.tools = [*kit, *more]
+        if more:
+            agent.session.offer_tools(_wires(agent.tools, agent.session.model))
+
+    servers.forget_offer()
+    return get_ready
+
+
+def tool_counter(agent: Agent) -> Callable[[Sequence[Tool]], int]:
+    """Counts tool definitions as the bill does, in the session's wire form."""
+    session = agent.session
+    return lambda tools: session.counter.count_tools(_wires(tools, session.model)) if tools else 0
+
+
+def _wires(tools: Sequence[Tool], model: ModelRef) -> list[dict[str, Any]]:
+    return [
+        render_tool(each["name"], each["description"], each["parameters"], model.api) for each in tool_schemas(tools)
+    ]
 
 
 def make_wrapper(workspace: Path, box: Sandbox, emit: Emit) -> Callable[[Sequence[str], Path], Sequence[str]] | None:
@@ -260,9 +333,7 @@ def make_offer(
     if most is not None:
         body["max_output_tokens" if model.api == "openai.responses" else "max_tokens"] = most
     needs_maximum = most is None and model.api == "anthropic.messages"
-    wires = [
-        render_tool(each["name"], each["description"], each["parameters"], model.api) for each in tool_schemas(tools)
-    ]
+    wires = _wires(tools, model)
     return sections, Offer(system=join_sections(sections), tools=wires, body=body, needs_maximum=needs_maximum)
 
 
