@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from contextlib import aclosing
 from typing import Any
 
@@ -162,3 +163,24 @@ def test_retries_write_nothing_to_the_terminal(capfd: pytest.CaptureFixture[str]
     finally:
         logger.propagate = propagate
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_server_of_this_machine_that_is_not_running_is_tried_once_more() -> None:
+    """Nothing listens on loopback: one short second try, for a server that is starting, then the error with what to do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]  # bound, but nobody listens: a connection is refused
+        notices: list[Notice] = []
+
+        async def work() -> None:
+            wire = WireProvider("mine", "openai.chat", f"http://127.0.0.1:{port}/v1", env={})
+            provider = RetryingProvider(wire, NO_WAIT, notices.append)
+            try:
+                await provider.complete(BODY)
+            finally:
+                await provider.close()
+
+        with pytest.raises(ProviderUnavailable) as refused:
+            asyncio.run(work())
+    assert [each.data["wait"] for each in notices] == [RetryPolicy().starting_wait]
+    assert f"start the server at 127.0.0.1:{port}" in str(refused.value.hint)

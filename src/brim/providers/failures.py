@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Mapping
@@ -159,6 +160,8 @@ class Failures:
             message = f"no connection to {self.name} at {where}: {why}"
             if is_loopback(self.url):
                 hint = f"start the server at {where}, or choose another model with --model"
+                if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno == errno.ECONNREFUSED:
+                    return NothingListens(message, hint=hint, **self.about(model))
         return ProviderUnavailable(message, hint=hint, **self.about(model))
 
     def unreadable(self, error: Unreadable, model: str | None) -> StreamBroken:
@@ -174,6 +177,10 @@ class Failures:
             hint="the answer is incomplete: ask again",
             **self.about(model),
         )
+
+
+class NothingListens(ProviderUnavailable):
+    """No server runs at an address of this machine: waiting long for one that nobody started would help nobody."""
 
 
 def _reason(error: Exception) -> str:

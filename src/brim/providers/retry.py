@@ -22,13 +22,15 @@ Report = Callable[[Notice], None]
 
 class RetryPolicy(msgspec.Struct, frozen=True):
     """`attempts` in all; waits in seconds: `first_wait`, doubled each time up to `most_wait`, with up to a quarter more
-    at random; a provider's own figure is taken as it is, up to `longest_wait`. `scale` stretches all of them (0 in
-    tests)."""
+    at random; a provider's own figure is taken as it is, up to `longest_wait`. Where nothing listens at an address of this
+    machine, one more try follows after `starting_wait`: a server may be just starting. `scale` stretches all of them (0
+    in tests)."""
 
     attempts: int = 4
     first_wait: float = 1.0
     most_wait: float = 20.0
     longest_wait: float = 120.0
+    starting_wait: float = 0.7
     scale: float = 1.0
 
 
@@ -86,26 +88,30 @@ def _stamina_settings(policy: RetryPolicy, report: Report | None) -> dict[str, A
     logger = logging.getLogger("stamina")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())
+    from brim.providers.failures import NothingListens
+
     failed = 0
 
     def wait_for(error: Exception) -> bool | float:
         nonlocal failed
         failed += 1
-        if not isinstance(error, ProviderError) or not error.retryable or error.partial or failed >= policy.attempts:
+        if not isinstance(error, ProviderError) or not error.retryable or error.partial:
             return False
-        if error.retry_after is not None:
+        starting = isinstance(error, NothingListens)
+        most = min(policy.attempts, 2) if starting else policy.attempts
+        if failed >= most:
+            return False
+        if starting:
+            wait = policy.starting_wait
+        elif error.retry_after is not None:
             wait = error.retry_after
             if wait > policy.longest_wait:
                 return False
         else:
             wait = min(policy.most_wait, policy.first_wait * 2 ** (failed - 1)) * (1 + random.random() / 4)  # noqa: S311
         if report is not None:
-            data = {"wait": wait, "attempt": failed, "attempts": policy.attempts, "error": error.as_dict()}
-            report(
-                Notice(
-                    f"{error.message}; asking again in {wait:.1f} s ({failed} of {policy.attempts - 1})", "retry", data
-                )
-            )
+            data = {"wait": wait, "attempt": failed, "attempts": most, "error": error.as_dict()}
+            report(Notice(f"{error.message}; asking again in {wait:.1f} s ({failed} of {most - 1})", "retry", data))
         return wait * policy.scale
 
     return {"on": wait_for, "attempts": policy.attempts, "timeout": None}
