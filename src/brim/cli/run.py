@@ -103,12 +103,15 @@ async def _ask(
 @contextlib.contextmanager
 def stopping(stop: Callable[[], bool]) -> Iterator[None]:
     """SIGINT and SIGTERM end the answer and keep what came; a second one ends the process."""
+    from brim.tools.processes import end_all
+
     loop = asyncio.get_running_loop()
     pressed = False
 
     def on_signal() -> None:
         nonlocal pressed
         if pressed or not stop():
+            end_all()
             os._exit(130)
         pressed = True
 

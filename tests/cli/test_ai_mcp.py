@@ -1,0 +1,244 @@
+"""MCP servers through `ai`, a process of its own, against a scripted provider: what each request carries, what comes back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from brim.testing import ScriptedProvider, reply, tool_call
+from brim.tokens import counter_for
+from shared_ai import Home, make_home
+from shared_mcp import HttpServer, alive, server_table, toml, write_server
+
+
+def make_user(root: Path, url: str, *tables: str) -> Home:
+    home = make_home(root, url)
+    (root / "config.toml").write_text("\n".join(tables), encoding="utf-8")
+    return home
+
+
+def definitions(body: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {tool["function"]["name"]: tool for tool in body["tools"]}
+
+
+def mcp_tokens(body: dict[str, Any]) -> int:
+    """Tokens of the definitions that are none of brim's own, as gpt-4o's tokenizer counts them."""
+    own = ("grep", "glob", "read", "edit", "write", "bash", "recall")
+    return counter_for("gpt-4o").count_tools([tool for name, tool in definitions(body).items() if name not in own])
+
+
+def results(body: dict[str, Any]) -> list[str]:
+    return [str(message["content"]) for message in body["messages"] if message["role"] == "tool"]
+
+
+def test_a_result_of_5_mb_is_bounded_and_can_be_recalled(tmp_path: Path) -> None:
+    """A tool of an MCP server that returns 5 MB adds at most its cap to the next request, and recall pages the original."""
+    script = write_server(tmp_path)
+    handle = ""
+
+    def then(received: Any) -> Any:
+        nonlocal handle
+        handle = results(received.body)[-1].split("recall handle ")[1].split(",")[0]
+        return tool_call("recall", {"handle": handle, "offset": 50_000, "limit": 2})
+
+    script_of = [tool_call("mcp__files__big", {"size": 5_000_000}), then, reply("done")]
+    with ScriptedProvider(script_of) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, server_table("files", script))
+        ran = home.run("how big is it?", "--allow", "mcp__files__big", "--output-format", "stream-json")
+        bodies = [received.body for received in upstream.requests]
+    assert ran.code == 0 and ran.result["text"] == "done", ran
+    assert "mcp__files__big" in definitions(bodies[0])
+    assert counter_for("gpt-4o").count_text(results(bodies[1])[0]) <= 6_000
+    assert "5000000 characters" in results(bodies[1])[0]
+    assert results(bodies[2])[1].count("quick brown fox") == 2
+    assert [body["tools"] for body in bodies] == [bodies[0]["tools"]] * 3
+
+
+def test_300_tools_cost_at_most_2_000_tokens(tmp_path: Path) -> None:
+    """A server with 300 tools takes at most 2,000 tokens of each request; its tools are found and called by name, and the
+    list of tools never changes meanwhile."""
+    script = write_server(tmp_path)
+    script_of = [
+        tool_call("find_tool", {"query": "department 217"}),
+        tool_call("call_tool", {"name": "mcp__many__numbered_217", "arguments": {"first": "the record"}}),
+        tool_call("mcp__many__numbered_218", {"first": "called by its own name"}),
+        reply("done"),
+    ]
+    with ScriptedProvider(script_of) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, server_table("many", script, "--tools", "300"))
+        ran = home.run("file it", "--allow", "mcp__many__numbered_*", "--output-format", "stream-json")
+        bodies = [received.body for received in upstream.requests]
+    assert ran.code == 0 and ran.result["text"] == "done", ran
+    assert mcp_tokens(bodies[0]) <= 2_000
+    assert {"find_tool", "call_tool"} <= set(definitions(bodies[0]))
+    assert "mcp__many__numbered_217" in results(bodies[1])[0] and '"first"' in results(bodies[1])[0]
+    assert results(bodies[2])[1] == "tool 217: the record"
+    assert results(bodies[3])[2] == "tool 218: called by its own name"
+    assert [body["tools"] for body in bodies] == [bodies[0]["tools"]] * 4
+    bill = next(event for event in ran.events if event["type"] == "request")["bill"]
+    assert next(line["tokens"] for line in bill["lines"] if line["kind"] == "tools") >= mcp_tokens(bodies[0])
+
+
+def test_a_tool_behind_call_tool_is_judged_by_its_own_name(tmp_path: Path) -> None:
+    """Without a rule a tool of a server is refused, and the refusal names the rule, also through call_tool and although it
+    says of itself that it only reads."""
+    script = write_server(tmp_path)
+    script_of = [
+        tool_call("call_tool", {"name": "mcp__many__greet", "arguments": {"name": "Ada"}}),
+        tool_call("mcp__many__greet", {"name": "Ada"}),
+        reply("it was refused"),
+    ]
+    with ScriptedProvider(script_of) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, server_table("many", script, "--tools", "100"))
+        ran = home.run("greet Ada")
+        bodies = [received.body for received in upstream.requests]
+    assert ran.code == 0, ran
+    for refused in results(bodies[2]):
+        assert "--allow mcp__many__greet" in refused and "hello" not in refused
+
+
+def test_a_server_that_does_not_start_is_a_notice(tmp_path: Path) -> None:
+    """A server that fails costs a notice with the reason, never the answer; the others work; a secret is not told."""
+    script = write_server(tmp_path)
+    broken = server_table("broken", script, "--die", env={"DB_PASSWORD": "${DB_PASSWORD}"})
+    unset = server_table("unset", script, env={"TOKEN": "${NOT_SET_ANYWHERE}"})
+    nowhere = '[mcp.servers.nowhere]\ncommand = "no-such-program-at-all"\n'
+    with ScriptedProvider([tool_call("mcp__good__greet", {"name": "Ada"}), reply("done")]) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, broken, unset, nowhere, server_table("good", script))
+        ran = home.run("greet", "--allow", "mcp__good", DB_PASSWORD="hunter2-hunter2")
+        bodies = [received.body for received in upstream.requests]
+    assert ran.code == 0 and ran.out.strip() == "done", ran
+    assert results(bodies[1]) == ["hello Ada"]
+    assert "broken did not start: it ended with exit code 3: cannot reach the database" in ran.err
+    assert "hunter2" not in ran.err and "${DB_PASSWORD}" in ran.err
+    assert "NOT_SET_ANYWHERE is not set" in ran.err and "there is no no-such-program-at-all" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_server_that_ends_during_a_call_is_started_again_once(tmp_path: Path) -> None:
+    """A call that ends the server is answered with the reason; the next call starts it again; a server that ends twice in
+    a row stays down and says so."""
+    script = write_server(tmp_path)
+    script_of = [
+        tool_call("mcp__t__crash", {}),
+        tool_call("mcp__t__greet", {"name": "again"}),
+        tool_call("mcp__t__crash", {}),
+        tool_call("mcp__t__crash", {}),
+        tool_call("mcp__t__greet", {"name": "too late"}),
+        reply("done"),
+    ]
+    with ScriptedProvider(script_of) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, server_table("t", script))
+        ran = home.run("go on", "--allow", "mcp__t", timeout=120)
+        told = results(upstream.requests[-1].body)
+    assert ran.code == 0, ran
+    assert "exit code 7" in told[0] and "Segmentation fault" in told[0]
+    assert told[1] == "hello again"
+    assert "ended during the call" in told[2] and "ended during the call" in told[3]
+    assert "is not running" in told[4]
+
+
+def test_noise_on_stdout_and_a_slow_start_do_no_harm(tmp_path: Path) -> None:
+    """What a server prints between its messages is dropped; one that starts slowly is waited for, and one that is slower
+    than the wait is reached through find_tool."""
+    script = write_server(tmp_path)
+    script_of = [
+        tool_call("find_tool", {"query": "hello"}),
+        tool_call("call_tool", {"name": "mcp__late__greet", "arguments": {"name": "Ada"}}),
+        reply("done"),
+    ]
+    with ScriptedProvider(script_of) as upstream:
+        tables = ("[mcp]\nwait = 0.1\n", server_table("late", script, "--slow", "1", "--noise"))
+        home = make_user(tmp_path / "home", upstream.base_url, *tables)
+        ran = home.run("greet", "--allow", "mcp__late__greet")
+        bodies = [received.body for received in upstream.requests]
+    assert ran.code == 0, ran
+    assert "find_tool" in definitions(bodies[0]) and "late" in definitions(bodies[0])["find_tool"]["function"]["description"]
+    assert results(bodies[2])[1] == "hello Ada"
+
+
+def test_a_server_over_http_works(tmp_path: Path) -> None:
+    """A streamable HTTP endpoint is a server like any other, a result of 5 MB included; one that does not answer is a notice."""
+    script = write_server(tmp_path)
+    with HttpServer(script) as http, ScriptedProvider([tool_call("mcp__web__big", {}), reply("done")]) as upstream:
+        tables = [
+            f"[mcp.servers.web]\nurl = {toml(http.url)}\nheaders = {toml({'Authorization': 'Bearer ${WEB_TOKEN}'})}\n",
+            '[mcp.servers.dead]\nurl = "http://127.0.0.1:9/mcp"\n',
+        ]
+        home = make_user(tmp_path / "home", upstream.base_url, *tables)
+        ran = home.run("fetch", "--allow", "mcp__web", WEB_TOKEN="token-1234567890")
+        bodies = [received.body for received in upstream.requests]
+    assert ran.code == 0 and ran.out.strip() == "done", ran
+    assert "5000000 characters" in results(bodies[1])[0]
+    assert "dead did not start" in ran.err and "Traceback" not in ran.err
+
+
+def test_a_server_gets_no_secret_that_it_is_not_given(tmp_path: Path) -> None:
+    """A server's environment is brim's without its secrets, and with what the configuration names."""
+    script = write_server(tmp_path)
+    with ScriptedProvider([tool_call("mcp__t__environment", {}), reply("done")]) as upstream:
+        home = make_user(
+            tmp_path / "home", upstream.base_url, server_table("t", script, env={"GIVEN_TOKEN": "${OTHER_TOKEN}"})
+        )
+        ran = home.run("look", "--allow", "mcp__t", OTHER_TOKEN="wanted-1234567890", MORE_TOKEN="unwanted-1234567890")
+        told = results(upstream.requests[-1].body)[0]
+    assert ran.code == 0, ran
+    assert "GIVEN_TOKEN" in told and "OTHER_TOKEN" not in told
+    assert "unwanted" not in told and "sk-test" not in told
+
+
+def test_no_server_outlives_ai(tmp_path: Path) -> None:
+    """Whether `ai` ends well, is interrupted while a server works or still starts, or is ended by a second Ctrl-C: no
+    server is left, nor what a server has started, not even one that ignores all that it is told."""
+    script = write_server(tmp_path)
+    pids, child = tmp_path / "pids", tmp_path / "child"
+    stubborn = server_table("t", script, "--stubborn", "--pid", str(pids), "--child", str(child))
+    slow = server_table("s", script, "--slow", "60", "--pid", str(pids))
+
+    def gone() -> bool:
+        known = [int(each) for each in pids.read_text().split()] + [int(child.read_text())]
+        until = time.monotonic() + 15
+        while any(alive(pid) for pid in known) and time.monotonic() < until:
+            time.sleep(0.05)
+        return not any(alive(pid) for pid in known)
+
+    with ScriptedProvider([reply("well")], repeat_last=True) as upstream:
+        home = make_user(tmp_path / "well", upstream.base_url, stubborn)
+        assert home.run("hello").code == 0
+        assert gone()
+    for presses in (1, 2):
+        for name, tables in (("calling", (stubborn,)), ("starting", (stubborn, slow))):
+            pids.unlink()
+            child.unlink()
+            with ScriptedProvider([tool_call("mcp__t__wait", {"seconds": 60}), reply("no")]) as upstream:
+                home = make_user(tmp_path / f"{name}{presses}", upstream.base_url, *tables)
+                process = home.start("wait", "--allow", "mcp__t", "--output-format", "stream-json")
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.close()
+                if name == "calling":
+                    for line in process.stdout:
+                        if json.loads(line)["type"] == "tool_call":
+                            break
+                    time.sleep(0.3)
+                else:
+                    until = time.monotonic() + 30
+                    while not (pids.exists() and child.exists() and len(pids.read_text().split()) == 2):
+                        assert time.monotonic() < until
+                        time.sleep(0.05)
+                process.send_signal(signal.SIGINT)
+                if presses == 2:
+                    time.sleep(0.2)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGINT)
+                process.stdout.read()
+                process.stdout.close()
+                assert process.stderr is not None
+                process.stderr.read()
+                process.stderr.close()
+                assert process.wait(timeout=30) == 130, name
+                assert gone(), f"{name}, pressed {presses} times"
