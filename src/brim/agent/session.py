@@ -116,6 +116,11 @@ class AgentSession:
         """Seqs of pinned messages."""
         return {int(seq) for seq in self._meta.get("pins", [])}
 
+    @property
+    def focus(self) -> str:
+        """What summaries are to keep, in the user's words; "" where nothing was said."""
+        return str(self._meta.get("focus", ""))
+
     def append(self, *messages: Message, meta: Mapping[str, Any] | None = None, at: float | None = None) -> range:
         """Adds messages: durable when this returns. Returns their seqs. `at`: Unix seconds, where they were made earlier."""
         if at is not None:
@@ -190,7 +195,9 @@ class AgentSession:
         now = self._clock()
         if not self.ladder:
             return self._as_it_is(now)
-        prepared = self.conversation.prepare(mode=self.mode, window=self._limit, now=now, epoch=epoch, passes=passes)
+        prepared = self.conversation.prepare(
+            mode=self.mode, window=self._limit, now=now, epoch=epoch, passes=passes, focus=self.focus
+        )
         self.last = prepared
         body = prepared.request
         if self.model.api == "anthropic.messages":
@@ -348,7 +355,7 @@ class AgentSession:
     def preview(self) -> Prepared:
         """The request as it would go out now; nothing is changed by looking. Raises ContextOverflow."""
         return self._build(self.conversation.plan, ask=False).prepare(
-            mode=self.mode, window=self._limit, now=self._clock()
+            mode=self.mode, window=self._limit, now=self._clock(), focus=self.focus
         )
 
     def explain(self) -> str:

@@ -24,6 +24,7 @@ from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
 from brim.cli.options import Options
 from brim.cli.output import TextOutput, brief_arguments, money, short_session
+from brim.cli.spinner import Spinner
 from brim.errors import BrimError
 
 if TYPE_CHECKING:
@@ -230,6 +231,16 @@ class Repl:
     async def confirm(self, text: str) -> bool:
         """A yes; anything else is a no."""
         return (await self.question(f"{text} [y/N]")).strip().lower()[:1] in ("y", "j", "是")
+
+    @contextlib.contextmanager
+    def working(self, label: str) -> Iterator[None]:
+        """Shows that something is going on, and for how long."""
+        spinner = Spinner(sys.stderr, self.output.colour)
+        spinner.start(label)
+        try:
+            yield
+        finally:
+            spinner.stop()
 
     # ---- showing -----------------------------------------------------------------------------------------------
 

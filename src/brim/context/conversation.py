@@ -113,9 +113,11 @@ class Conversation:
         recall_tool: bool = False,
         epoch: bool = False,
         passes: Sequence[str] = (),
+        focus: str = "",
     ) -> Prepared:
         """The next request, as `brim.prepare` gives it. `epoch` runs the mode's passes now, whatever the pressure;
-        `passes` runs these ("truncate", "expire"), to their ends."""
+        `passes` runs these ("truncate", "expire"), to their ends. `focus`: the user's words on what a summary has to
+        keep, for this request and, given again, for those to come."""
         frame = self._framed((mode, window, max_output, recall_tool))
         history = self._grown(frame)
         before = self.plan
@@ -131,7 +133,7 @@ class Conversation:
             known = -1
         else:
             cause = ""
-        plan = planner.next(before, frame.line, cause, force=epoch, passes=tuple(passes))
+        plan = planner.next(before, frame.line, cause, force=epoch, passes=tuple(passes), focus=focus)
         if known >= 0 and before is not None and self._same_view(before, plan, known):
             self._view = [*self._view, *history.messages[known:]]
         else:

@@ -52,18 +52,29 @@ class Planner:
         self.inserts: tuple[Insert, ...] = ()
         self._gone: Gone | None = None
         self.before: Plan | None = None
+        self.focus = ""
+        self._anew = False
 
     # ---- one request -------------------------------------------------------------------------------------------
 
     def next(
-        self, before: Plan | None, line: str, cause: str, *, force: bool = False, passes: tuple[str, ...] = ()
+        self,
+        before: Plan | None,
+        line: str,
+        cause: str,
+        *,
+        force: bool = False,
+        passes: tuple[str, ...] = (),
+        focus: str = "",
     ) -> Plan:
         """The plan of this request. `before` is the plan it continues, None to begin an epoch for `cause`; `force` runs
-        the passes of an epoch below the trigger, too; `passes` are run first, to their ends, whatever the pressure."""
+        the passes of an epoch below the trigger, too, until half of what is there is left; `passes` are run first, to their
+        ends, whatever the pressure; `focus` is what the user wants a summary to keep."""
         draft, settings = self.draft, self.settings
         table = table_of(draft.mode)
         self.report = [{"pass": "repair", "at": each.at, "did": each.what} for each in draft.history.repairs]
         self.before = before
+        self.focus, self._anew = focus, force and bool(focus)
         plan = before if before is not None else Plan(draft.mode, line, cause=cause)
         self.summary, self.inserts = plan.summary, plan.inserts
         changes = draft.changes
@@ -78,9 +89,20 @@ class Planner:
             goal = int(settings.compact_target * draft.budget)
             if self.weigher is not None:
                 self.weigher.reset()
-            if table.epoch:
+            names = table.epoch
+            if force:
+                goal = min(goal, draft.used // 2)
+                refused = 0
+                if focus and "summarise" in names:
+                    # a note is about what a summary keeps: it is made before results are taken down by size alone
+                    names = (
+                        "supersede",
+                        "summarise",
+                        *(name for name in names if name not in ("supersede", "summarise")),
+                    )
+            if names:
                 draft.reach = self._reach(goal - summary_room(draft, goal))
-                failures, refused = self._run(table.epoch, goal, failures, refused)
+                failures, refused = self._run(names, goal, failures, refused)
             if draft.used > draft.budget:
                 goal = int(settings.rescue_target * draft.budget)
                 draft.reach = self._reach(draft.budget)
@@ -209,7 +231,11 @@ class Planner:
         return True
 
     def _summarise(self, goal: int, failures: int, refused: int, chosen: list[Fate] | None = None) -> tuple[int, int]:
-        outcome = summarise(self.draft, goal, self.summary, failures=failures, refused=refused, chosen=chosen)
+        outcome = summarise(
+            self.draft, goal, self.summary, failures=failures, refused=refused, chosen=chosen,
+            focus=self.focus,
+            anew=self._anew,
+        )  # fmt: skip
         if outcome.fates or outcome.summary is not self.summary:
             before = self.draft.used
             self.draft.apply(outcome.fates)

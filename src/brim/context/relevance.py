@@ -130,10 +130,11 @@ Terms = ByText[Counts]
 
 def make_terms() -> Terms:
     """A cache of term counts; one for a process is enough."""
-    return ByText(_counts)
+    return ByText(counts_of)
 
 
-def _counts(text: str) -> Counts:
+def counts_of(text: str) -> Counts:
+    """A text as `score` takes it."""
     counts = dict(Counter(terms_of(text)))
     return counts, sum(counts.values())
 

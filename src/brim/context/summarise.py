@@ -51,9 +51,18 @@ def summary_room(draft: Draft, goal: int) -> int:
 
 
 def summarise(
-    draft: Draft, goal: int, before: Summary | None, *, failures: int, refused: int, chosen: list[Fate] | None = None
+    draft: Draft,
+    goal: int,
+    before: Summary | None,
+    *,
+    failures: int,
+    refused: int,
+    chosen: list[Fate] | None = None,
+    focus: str = "",
+    anew: bool = False,
 ) -> Outcome:
-    """Folds what stands before the recent part under one summary, together with `chosen` (what select lets go)."""
+    """Folds what stands before the recent part under one summary, together with `chosen` (what select lets go). `focus`:
+    the user's words on what the summary has to keep; `anew`: a summary that is there already is written again for it."""
     history = draft.history
     if refused and len(history) < refused + RETRY_AFTER:
         return Outcome([], before, {}, failures, refused)
@@ -68,18 +77,21 @@ def summarise(
         fates = chosen
     fresh = sum(fate.end - fate.start for fate in fates)
     places = _folded(draft, fates)
-    if not fresh or len(places) < LEAST_MESSAGES:
+    again = anew and not fresh and before is not None
+    if (not fresh and not again) or len(places) < LEAST_MESSAGES:
         return Outcome(
             [], before, {"refused": f"{len(places)} messages to fold, at least {LEAST_MESSAGES} needed"}, failures
         )
     saved = sum(draft.tokens[index] for fate in fates for index in range(fate.start, fate.end))
     saved -= sum(fate.tokens for fate in fates if fate.kind == "trim")
     saved += before.tokens if before is not None else 0
+    if again:
+        saved = sum(history.tokens[index] for index in places)
     folded = [history.messages[index] for index in places]
-    found = _deterministic(draft, folded, places, min(room, max(LEAST_ROOM, saved - FRAME_TOKENS - 1)))
+    found = _deterministic(draft, folded, places, min(room, max(LEAST_ROOM, saved - FRAME_TOKENS - 1)), focus)
     text, by, report = found.text, "brim", {}
     if draft.settings.summarizer is not None and failures < draft.settings.summary_failures:
-        written = _written(draft, folded, found, room, saved)
+        written = _written(draft, folded, found, room, saved, focus)
         if isinstance(written, str):
             text, by, failures = written, "model", 0
         else:
@@ -111,11 +123,11 @@ def _folded(draft: Draft, fates: list[Fate]) -> list[int]:
     return sorted(now | old)
 
 
-def _deterministic(draft: Draft, folded: list[Message], places: list[int], room: int) -> SummaryText:
+def _deterministic(draft: Draft, folded: list[Message], places: list[int], room: int, focus: str) -> SummaryText:
     """The deterministic summary of these places; kept with the history, since the same request may be planned again."""
     history = draft.history
     handle = range_handle(history.messages, places[0], places[-1] + 1)
-    key = (handle, len(places), sum(places), room, draft.recall, len(history))
+    key = (handle, len(places), sum(places), room, draft.recall, len(history), focus)
     found = history.summaries.get(key)
     if found is None:
         history.summaries.clear()
@@ -127,11 +139,14 @@ def _deterministic(draft: Draft, folded: list[Message], places: list[int], room:
             with_pins=False,
             handle=handle,
             recall=draft.recall,
+            focus=focus,
         )
     return found
 
 
-def _written(draft: Draft, folded: list[Message], found: SummaryText, room: int, saved: int) -> str | dict[str, Any]:
+def _written(
+    draft: Draft, folded: list[Message], found: SummaryText, room: int, saved: int, focus: str
+) -> str | dict[str, Any]:
     """A summary by the caller's model, checked against what the history holds; or why there is none."""
     settings = draft.settings
     if settings.summarizer is None:
@@ -145,6 +160,7 @@ def _written(draft: Draft, folded: list[Message], found: SummaryText, room: int,
         count=draft.count,
         budget_tokens=room,
         language=found.language,
+        focus=focus,
     )
     if result.text is None:
         return {"failed": result.failure, "calls": result.calls}

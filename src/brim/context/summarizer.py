@@ -80,6 +80,10 @@ _END: dict[Language, str] = {
     "en": "End of the conversation part. Now write the summary.",
     "zh": "对话部分结束。请写摘要。",
 }
+_FOCUS: dict[Language, str] = {
+    "en": "The user asked that the summary keep this above all, in its full detail: {focus}",
+    "zh": "用户要求摘要首先完整保留以下内容：{focus}",
+}
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
 
 
@@ -107,8 +111,10 @@ def run_summarizer(
     count: Count,
     budget_tokens: int,
     language: Language | None = None,
+    focus: str = "",
 ) -> SummaryResult:
-    """Summarise `messages` with a model whose window is `window` tokens; the last answer is the summary.
+    """Summarise `messages` with a model whose window is `window` tokens; the last answer is the summary. `focus`: the
+    user's words on what has to be kept.
 
     Every request counts at most `window - max_output` tokens. One answer that is empty, not text or an exception ends
     the run as a failure; an overflow reported by the provider is tried again with half the window, twice at most.
@@ -116,7 +122,7 @@ def run_summarizer(
     spoken = language or language_of(messages)
     calls = 0
     for attempt in range(_OVERFLOWS + 1):
-        plan = _pieces_for(messages, window >> attempt, max_output >> attempt, count, budget_tokens, spoken)
+        plan = _pieces_for(messages, window >> attempt, max_output >> attempt, count, budget_tokens, spoken, focus)
         if not plan.pieces:
             return SummaryResult(
                 None, calls, f"the summarizer's window of {window:,} tokens leaves no room for a request"
@@ -129,7 +135,8 @@ def run_summarizer(
             for number, piece in enumerate(plan.pieces, start=1):
                 carried = cut_to(text, plan.carry_tokens, count, WORDING[spoken].cut) if text else ""
                 calls += 1
-                answer = summarizer(_request(piece, carried, number, len(plan.pieces), budget_tokens, spoken))
+                asked = _request(piece, carried, number, len(plan.pieces), budget_tokens, spoken, focus)
+                answer = summarizer(asked)
                 if not isinstance(answer, str):
                     kind = type(answer).__name__
                     return SummaryResult(None, calls, f"the summarizer returned {kind}, not text")
@@ -185,8 +192,12 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {detail}" if detail else type(error).__name__
 
 
-def _request(piece: str, carried: str, number: int, total: int, tokens: int, language: Language) -> Chat:
+def _request(
+    piece: str, carried: str, number: int, total: int, tokens: int, language: Language, focus: str = ""
+) -> Chat:
     parts = [_TASK[language].format(tokens=tokens)]
+    if focus:
+        parts.append(_FOCUS[language].format(focus=focus))
     if carried:
         parts.append(f"{_SO_FAR[language]}\n<summary>\n{carried}\n</summary>")
     parts.append(f"{_PART[language].format(n=number, all=total)}\n<conversation>\n{piece}\n</conversation>")
@@ -195,11 +206,17 @@ def _request(piece: str, carried: str, number: int, total: int, tokens: int, lan
 
 
 def _pieces_for(
-    messages: Sequence[Message], window: int, max_output: int, count: Count, budget_tokens: int, language: Language
+    messages: Sequence[Message],
+    window: int,
+    max_output: int,
+    count: Count,
+    budget_tokens: int,
+    language: Language,
+    focus: str = "",
 ) -> _Plan:
     whole = int((window - min(max_output, window // 2)) * (1 - _COUNT_MARGIN)) - _FRAME_TOKENS
     carry = min(budget_tokens, int(whole * _CARRY_SHARE))
-    frame = count(_request("", "x", 999, 999, budget_tokens, language)[0]["content"])
+    frame = count(_request("", "x", 999, 999, budget_tokens, language, focus)[0]["content"])
     room = whole - carry - frame
     if room < _LEAST_ROOM:
         # A very small window: no summary is carried, later parts are asked for alone.

@@ -20,14 +20,27 @@ import msgspec
 from brim.context.constraints import Constraint, constraints_of, judged
 from brim.context.pins import pinned_texts
 from brim.context.record import Exchange, Record, first_line, record_of
+from brim.context.relevance import counts_of, score
 from brim.context.wording import MARK, WORDING, Language, Wording, is_injected, language_of
 from brim.conversation import Message
 
 Section: TypeAlias = Literal[
-    "pins", "goal", "rules", "facts", "said", "open", "done", "answered", "decisions", "files", "commands", "errors"
+    "pins",
+    "focus",
+    "goal",
+    "rules",
+    "facts",
+    "said",
+    "open",
+    "done",
+    "answered",
+    "decisions",
+    "files",
+    "commands",
+    "errors",
 ]
 _ORDER: tuple[Section, ...] = (
-    "pins", "goal", "rules", "facts", "said", "done", "open", "answered", "decisions", "files", "commands", "errors",
+    "pins", "focus", "goal", "rules", "facts", "said", "done", "open", "answered", "decisions", "files", "commands", "errors",
 )  # fmt: skip
 
 
@@ -65,6 +78,7 @@ class _Line(msgspec.Struct):
 
 _SHARES: tuple[tuple[str, float], ...] = (
     ("pins", 1.0),
+    ("focus", 0.4),
     ("goal", 0.3),
     ("explicit", 0.4),
     ("plain", 0.25),
@@ -90,6 +104,12 @@ _WHOLE_MESSAGE_CHARS = 1_200
 """A user's message up to this length is quoted whole; of a longer one only its sentences are candidates."""
 _COURTESY_CHARS = 15
 """Thanks and assent are no longer than this; a remainder as short is not worth a line."""
+_FOCUS_LINES, _FOCUS_MOST = 20_000, 60
+"""Lines that are searched for what the user wants kept, the newest first, and lines that are taken at most."""
+_FOCUS_LEAST, _FOCUS_CHARS = 8, 400
+"""A shorter line says nothing; a longer one is cut."""
+_FOCUS_SPOKEN = 1.5
+"""What somebody said counts this much more than what a tool printed."""
 _MISSES = 25
 """After so many lines of a group that no longer fit, the rest of the group is not counted any more."""
 
@@ -108,13 +128,15 @@ def deterministic_summary(
     handle: str = "",
     recall: bool = False,
     language: Language | None = None,
+    focus: str = "",
 ) -> SummaryText:
     """Summarise `messages` in at most `budget_tokens` tokens, counted with `count`.
 
     `later` are the messages that follow them and stay in the view: they are read only for what they revise. `pinned`
     are indices of messages pinned whole; `with_pins=False` leaves pins out where they stay in the view anyway. System
     messages are never summarised: they are always in the view. `handle` names the originals, `recall` says that the
-    model has a tool to fetch them.
+    model has a tool to fetch them. `focus`: the user's words on what is to be kept; the lines that match them come right
+    after the pins, whoever wrote them, and take at most two fifths of the budget.
     """
     spoken = language or language_of(messages)
     words = WORDING[spoken]
@@ -126,6 +148,8 @@ def deterministic_summary(
     lines: list[_Line] = []
     pins = [text for _, text in pinned_texts(messages, pinned)] if with_pins else []
     lines.extend(_Line("pins", "pins", i, text, Fact("pin", text, (text,))) for i, text in enumerate(pins))
+    if focus:
+        lines.extend(_focus_lines(messages, focus))
     lines.extend(_goal(messages, record, min(_GOAL_TOKENS, int(budget_tokens * _GOAL_SHARE)), count, words))
     lines.extend(_user_lines(messages, later, words))
     lines.extend(_exchange_lines(record, words, in_progress=bool(later) and later[0].role != "user"))
@@ -178,6 +202,36 @@ def _goal(
         if text := shortened(exchange.request.strip(), tokens, count, words):
             line = f"- {label}: {_quote(text)}"
             yield _Line("goal", "goal", order, line, Fact("goal", line, _lines_of(text)))
+
+
+def _focus_lines(messages: Sequence[Message], focus: str) -> list[_Line]:
+    """Lines of the conversation that share words with what the user wants kept, the best first. A line is named by who
+    wrote it: what a tool printed must not look like the user's word."""
+    found: list[tuple[float, int, str]] = []
+    seen: set[str] = set()
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == "system" or is_injected(message.text):
+            continue
+        for at, line in enumerate(message.text.splitlines()):
+            text = " ".join(line.split())
+            if len(text) >= _FOCUS_LEAST and text not in seen and len(found) < _FOCUS_LINES:
+                seen.add(text)
+                text = text if len(text) <= _FOCUS_CHARS else text[: _FOCUS_CHARS - 1] + "…"
+                found.append((index + at / 1e6, index, text))
+    scores = score(focus, [counts_of(text) for _, _, text in found])
+    ranked = sorted(
+        (
+            (value * (1.0 if messages[index].role == "tool" else _FOCUS_SPOKEN), order, index, text)
+            for value, (order, index, text) in zip(scores, found, strict=True)
+            if value > 0
+        ),
+        key=lambda each: (-each[0], -each[1]),
+    )
+    return [
+        _Line("focus", "focus", order, f"- [{messages[index].role}] {text}")
+        for _, order, index, text in ranked[:_FOCUS_MOST]
+    ]
 
 
 def _lines_of(text: str) -> tuple[str, ...]:

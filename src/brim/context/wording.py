@@ -64,6 +64,7 @@ class Wording(msgspec.Struct, frozen=True):
     header: str
     originals: str
     pins: str
+    focus: str
     goal: str
     first: str
     latest: str
@@ -93,6 +94,7 @@ WORDING: dict[Language, Wording] = {
         "speaking here. The user's constraints in it still hold and must be obeyed.",
         originals="Originals: {fetch}.",
         pins="Pinned by the user (verbatim)",
+        focus="Kept because the user asked for it (quoted from the conversation)",
         goal="Goal (the user's words)",
         first="First request",
         latest="Latest request among these",
@@ -120,6 +122,7 @@ WORDING: dict[Language, Wording] = {
         "其中用户的约束仍然有效，必须遵守。",
         originals="原文：{fetch}。",
         pins="用户固定的内容（原文）",
+        focus="按用户要求保留（引自对话）",
         goal="目标（用户原话）",
         first="最初的请求",
         latest="其中最近的请求",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 8
 _RECALL_LINES = 40
+_NOTE_CHARS = 2_000
 
 
 @command("mode", "[full|compact|auto]", "the context mode; without a word, which it is")
@@ -96,16 +97,23 @@ async def _defend(repl: Repl, rest: str) -> None:
     )
 
 
-@command("compact", "", "run the mode's passes now")
+@command("compact", "[NOTE]", "shorten the context now; a note says what summaries must keep (-: no note)")
 async def _compact(repl: Repl, rest: str) -> None:
     from brim.cli.output import describe_pass
 
     session = repl.opened.agent.session
+    if session.mode == "full":
+        raise UsageError("the mode full keeps the whole history", hint="/mode compact or /mode auto, then /compact")
+    if rest:
+        session.remember(focus=None if rest == "-" else rest[:_NOTE_CHARS])
     before = (await asyncio.to_thread(session.preview)).used
-    request = await asyncio.to_thread(session.prepare, epoch=True)  # a model may be asked for a summary meanwhile
+    with repl.working("shortening"):
+        request = await asyncio.to_thread(session.prepare, epoch=True)  # a model may be asked for a summary meanwhile
     for line in request.report:
         repl.say(f"  {describe_pass(line)}", "2")
-    repl.say(f"{before:,} -> {request.bill['used']:,} tokens")
+    repl.say(f"{before:,} -> {request.bill['used']:,} tokens; the history keeps everything")
+    if session.focus:
+        repl.say(f"summaries keep: {session.focus}", "2")
 
 
 @command("pin", "N", "keep message N verbatim (without N: your last one)")
