@@ -47,7 +47,8 @@ def test_a_note_brings_its_lines_into_the_summary(mode: str) -> None:
     short = noted.prepare(mode=mode, epoch=True, focus="what does the flux capacitor need?")
     assert f"[tool] {SECRET}" in str(short.request["messages"]) and short.used < whole.used / 2 + 200
     after = noted.prepare(mode=mode, focus="what does the flux capacitor need?")
-    assert str(after.request["messages"]) == str(short.request["messages"])
+    assert SECRET in str(after.request["messages"])
+    assert mode == "auto" or str(after.request["messages"]) == str(short.request["messages"])
     other = noted.prepare(mode=mode, epoch=True, focus="thing number 3")
     assert SECRET not in str(other.request["messages"]) and "module3 does thing number 3" in str(
         other.request["messages"]
