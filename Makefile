@@ -42,8 +42,9 @@ format: $(STAMP) ## format, and fix what can be fixed
 	$(BIN)/ruff format src tests bench docs
 	$(BIN)/ruff check --fix src tests bench docs
 
-docs: $(STAMP) ## docs/help.md from the programs' own --help
+docs: $(STAMP) ## docs/help.md from the programs' own --help, docs/output.schema.json from the events
 	$(BIN)/python docs/make_help.py
+	$(BIN)/python docs/make_schema.py
 
 bench: $(STAMP) ## how long a start takes, beside llm
 	$(BIN)/python bench/startup.py

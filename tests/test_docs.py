@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
 from pathlib import Path
@@ -81,6 +82,14 @@ def test_help_page_is_current() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.help_page() == (ROOT / "docs" / "help.md").read_text(encoding="utf-8"), "run: make docs"
+
+
+def test_output_schema_is_current() -> None:
+    """docs/output.schema.json is what the events are; `make docs` writes it anew."""
+    from brim.cli.schema import output_schema
+
+    published = json.loads((ROOT / "docs" / "output.schema.json").read_text(encoding="utf-8"))
+    assert published == output_schema(), "run: make docs"
 
 
 def test_links_and_files_exist() -> None:

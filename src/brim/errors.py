@@ -15,6 +15,7 @@ BrimError                        1
 │   ├── RequestOverRateLimit     3     one request larger than the per-minute allowance: waiting cannot help
 │   ├── QuotaExceeded            75    no credit left
 │   ├── InvalidRequest           1     a 400 that is none of the above
+│   ├── Refused                  1     the model or its provider would not answer (a content filter, a refusal)
 │   ├── ProviderUnavailable      69    5xx, overloaded, no connection
 │   └── StreamBroken             69    a stream that ended early, empty, or with something unreadable
 ├── ModelMissing                 69    no such model here (not pulled, extra not installed, none configured)
@@ -164,6 +165,11 @@ class QuotaExceeded(ProviderError):
 class InvalidRequest(ProviderError):
     code = 1
     kind = "invalid_request"
+
+
+class Refused(ProviderError):
+    code = 1
+    kind = "refused"
 
 
 class ProviderUnavailable(ProviderError):

@@ -302,9 +302,11 @@ def test_an_empty_answer_is_not_silent(workspace: Path) -> None:
         ) as at:
             await at.agent.ask("a")
             second = await at.agent.ask("b")
-            await at.agent.ask("c")
-            assert [event.kind for event in at.of(ev.Notice)] == ["empty", "cut", "refused"]
+            third = await at.agent.ask("c")
+            assert [event.kind for event in at.of(ev.Notice)] == ["empty", "cut"]
             assert second.incomplete
+            assert third.error is not None and third.error["kind"] == "refused" and third.exit_code == 1
+            assert "content_filter" in at.of(ev.Failed)[0].error["message"]
 
     run(check)
 

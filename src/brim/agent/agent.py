@@ -24,7 +24,16 @@ from brim.agent.permit import Permits
 from brim.agent.session import AgentSession, Request
 from brim.budget.usage import NONE
 from brim.conversation import Message, Part, ToolCall, result, user
-from brim.errors import BrimError, Interrupted, ProviderError, ProviderOverflow, SpendLimit, StepLimit
+from brim.errors import (
+    BrimError,
+    Interrupted,
+    PermissionDenied,
+    ProviderError,
+    ProviderOverflow,
+    Refused,
+    SpendLimit,
+    StepLimit,
+)
 from brim.formats import parse_message
 from brim.providers import Done, Notice, Provider, RetryPolicy, TextDelta, ThinkingDelta, silently_cut
 from brim.providers.retry import stream_with_retries
@@ -80,6 +89,7 @@ class Agent:
         self._usage = NONE
         self._cost: float | None = None
         self._request: Request | None = None
+        self._refused_before = len(self.permits.refused) if self.permits is not None else 0
 
     # ---- a turn ------------------------------------------------------------------------------------------------
 
@@ -239,8 +249,19 @@ class Agent:
             self._incomplete = True
             self._note("the answer was cut: the context window is full", "cut")
         elif done.ended == "refused":
-            self._note(f"the provider ended the answer: {done.finish_reason}", "refused")
+            self._incomplete = True
+            raise Refused(
+                f"{self.session.model.full_name} refused to answer (it ended with {done.finish_reason!r})",
+                provider=self.provider.name,
+                model=self.session.model.model,
+                hint="put the question differently, or ask another model with --model",
+            )
         elif not any(each.text.strip() for each in answer):
+            if self.permits is not None and (refused := self.permits.refused[self._refused_before :]):
+                raise PermissionDenied(
+                    f"no answer came; {refused[-1]}",
+                    hint="allow what it needs with --allow, or ask for something else",
+                )
             self._note("the model answered without a word", "empty")
 
     # ---- tools -------------------------------------------------------------------------------------------------
@@ -249,7 +270,7 @@ class Agent:
         """Runs the calls of one answer. Results are stored in the order of the calls, each as soon as those before it are."""
         assert self.context is not None
         began = time.monotonic()
-        waiting: dict[str, Message] = {}
+        waiting: dict[str, tuple[Message, dict[str, Any] | None]] = {}
         pending = list(dict.fromkeys(call.id for call in calls))
         for call in calls:
             self.emit(ev.ToolStarted(id=call.id, name=call.name, arguments=call.arguments))
@@ -259,9 +280,10 @@ class Agent:
             output = self.masked(output)
             message = result(call.id, output.text, is_error=output.is_error or None, media=output.media)
             self._say_result(call, output, message, time.monotonic() - began)
-            waiting.setdefault(call.id, message)
+            waiting.setdefault(call.id, (message, kept_of(output)))
             while pending and pending[0] in waiting:
-                self.session.append(waiting.pop(pending.pop(0)))
+                message, meta = waiting.pop(pending.pop(0))
+                self.session.append(message, meta=meta)
 
         try:
             await run_calls(
@@ -271,7 +293,8 @@ class Agent:
         except asyncio.CancelledError:
             for id in pending:
                 text = "Error: the user interrupted this call before it was done"
-                self.session.append(waiting.get(id) or result(id, text, is_error=True))
+                message, meta = waiting.get(id) or (result(id, text, is_error=True), None)
+                self.session.append(message, meta=meta)
             raise
 
     def masked(self, output: ToolOutput) -> ToolOutput:
@@ -351,6 +374,12 @@ class Agent:
 def plain(error: BrimError) -> dict[str, Any]:
     """An error as JSON values, without the bill: that stands beside it."""
     return {key: value for key, value in error.as_dict().items() if key != "bill"}
+
+
+def kept_of(output: ToolOutput) -> dict[str, Any] | None:
+    """What is kept beside a result: the checkpoint of a file it changed, so that a rewind can put it back."""
+    saved = output.meta.get("checkpoint")
+    return None if saved is None else {"checkpoint": saved}
 
 
 def storable(message: Message) -> Message:

@@ -100,6 +100,7 @@ class Result(msgspec.Struct, frozen=True, tag_field="type", kw_only=True, tag="r
     `exit_code` as in the error table (0 ok, 130 interrupted …); `error` is None where all went well; `text` is the whole
     answer, or what came of it (`incomplete`). Usage and cost are of this turn; `session_cost` of the session so far, None
     where no request of it has a known price. `context` is the share of the window that the last request used, 0 to 1.
+    `data` is the answer as a JSON value, where a schema was asked for and the answer keeps to it.
     """
 
     ok: bool
@@ -117,6 +118,7 @@ class Result(msgspec.Struct, frozen=True, tag_field="type", kw_only=True, tag="r
     context: float | None = None
     bill: Mapping[str, Any] | None = None
     duration: float = 0.0
+    data: Any = None
 
 
 Event: TypeAlias = Started | Requested | Text | Thinking | ToolStarted | ToolFinished | Notice | Failed | Used | Result

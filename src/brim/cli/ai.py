@@ -224,6 +224,8 @@ def _with_optional_ids(arguments: list[str]) -> list[str]:
 def _asked_format(arguments: list[str]) -> str:
     """The output format of a command line that could not be read."""
     for place, word in enumerate(arguments):
+        if word == "--":
+            break
         name, _, value = word.partition("=")
         if name == "--output-format":
             return value or (arguments[place + 1] if place + 1 < len(arguments) else "text")

@@ -25,6 +25,10 @@ TIGHT = 0.1
 """The bill is shown unasked where less than this share of the window is free."""
 
 
+class Unwritable(BrokenPipeError):
+    """stdout cannot be written (a full disk): as final as a reader who has gone, but it must be said."""
+
+
 class Output(Protocol):
     """Where events go. `fail` tells of an error before any turn could begin, and returns its exit code."""
 
@@ -41,18 +45,26 @@ def output_for(kind: str, *, bill: bool = False, verbose: bool = False, markdown
 
 
 class JsonOutput:
-    """The result as one JSON object, or each event as a line; the result is always last."""
+    """The result as one JSON object, or each event as a line; the result is always last, and there is one only. Where
+    the events are not written, notices go to stderr."""
 
-    def __init__(self, *, stream: bool, out: IO[str] | None = None) -> None:
+    def __init__(self, *, stream: bool, out: IO[str] | None = None, err: IO[str] | None = None) -> None:
         self._stream = stream
         self._out = out or sys.stdout
+        self._err = err or sys.stderr
+        self._ended = False
 
     def __call__(self, event: Event) -> None:
         if self._stream or isinstance(event, Result):
-            self._out.write(as_json(event).decode() + "\n")
-            self._out.flush()
+            self._ended = self._ended or isinstance(event, Result)
+            write(self._out, as_json(event).decode() + "\n")
+        elif isinstance(event, ev.Notice):
+            self._err.write(f"! {event.text}\n")
 
     def fail(self, error: BrimError) -> int:
+        if self._ended:
+            self._err.write(f"ai: {error.message}\n")
+            return error.code
         self(ev.Failed(error=plain_error(error), bill=getattr(error, "bill", None)))
         self(Result(ok=False, exit_code=error.code, error=plain_error(error)))
         return error.code
@@ -133,8 +145,7 @@ class TextOutput:
                 self._rendered = MarkdownStream(self._out)
             self._rendered.feed(text)
             return
-        self._out.write(text)
-        self._out.flush()
+        write(self._out, text)
         self._open_line = not text.endswith("\n")
 
     def _end_text(self) -> None:
@@ -143,9 +154,8 @@ class TextOutput:
             self._rendered.close()
             self._rendered = None
         if self._open_line:
-            self._out.write("\n")
-            self._out.flush()
             self._open_line = False
+            write(self._out, "\n")
 
     def _think(self, text: str) -> None:
         if self._verbose:
@@ -202,6 +212,17 @@ class TextOutput:
 
     def _dyed(self, text: str, colour: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self.colour and colour else text
+
+
+def write(out: IO[str], text: str) -> None:
+    """Writes to stdout at once. Raises BrokenPipeError where nobody reads it, Unwritable where it cannot be written."""
+    try:
+        out.write(text)
+        out.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unwritable(error.errno, error.strerror or str(error)) from error
 
 
 # ---- words that the REPL uses, too ---------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from brim.agent.config import Config, load_config, load_dotenv
 from brim.agent.events import Notice
 from brim.cli.options import Options
-from brim.cli.output import Output, output_for
-from brim.errors import BrimError, UsageError
+from brim.cli.output import Output, Unwritable, output_for
+from brim.errors import BrimError, Interrupted, UsageError
 
 if TYPE_CHECKING:
     from brim.agent.opening import Choice
@@ -30,24 +30,53 @@ def run(options: Options) -> int:
         return usage_failed(f"--output-format is {options.output!r}", "text", hint="one of text, json, stream-json")
     output = output_for(options.output, bill=options.bill, verbose=options.verbose)
     try:
+        return _told(options, output)
+    except BrokenPipeError as error:
+        # whoever read the answer has gone, or its disk is full; nothing more can be told there
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, Unwritable):
+            sys.stderr.write(f"ai: the answer cannot be written: {error.strerror}\n    free some space there\n")
+            return 1
+        return 141
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            output.close()
+
+
+def _told(options: Options, output: Output) -> int:
+    """Does it, and tells whatever fails through the output: there the last event is a result, however it ends."""
+    try:
         return _run(options, output)
     except BrimError as error:
         return output.fail(error)
     except KeyboardInterrupt:
-        return 130
+        return output.fail(Interrupted("interrupted before anything was asked", hint="ask again"))
     except BrokenPipeError:
-        # whoever read the answer has gone; nothing more can be told there
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        raise
     except Exception as error:
         if os.environ.get("BRIM_TRACEBACK"):
             raise
         where = f"{type(error).__name__}: {error}"
         return output.fail(BrimError(where, hint="a defect in brim; BRIM_TRACEBACK=1 shows where"))
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM while things are opened or stdin is read ends like Ctrl-C: told, with a result."""
+
+    def on_signal(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, on_signal)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
     finally:
-        with contextlib.suppress(BrokenPipeError):
-            output.close()
+        signal.signal(signal.SIGTERM, before)
 
 
 def usage_failed(message: str, output: str, hint: str | None = "ai --help shows the options") -> int:
@@ -65,7 +94,8 @@ def _run(options: Options, output: Output) -> int:
     if not config.get("markdown") and options.output == "text":
         output = output_for("text", bill=options.bill, verbose=options.verbose, markdown=False)
     prompt = options.prompt
-    piped = read_piped(required=options.waits, idle=lambda: output(Notice(IDLE, "stdin")))
+    with _terminated_as_interrupted():
+        piped = read_piped(required=options.waits, idle=lambda: output(Notice(IDLE, "stdin")))
     text = join_prompt(prompt, piped)
     if text is None and not options.files:
         if options.waits or not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
@@ -77,7 +107,8 @@ def _run(options: Options, output: Output) -> int:
         from brim.cli.repl import run_repl
 
         return run_repl(options, config, workspace, env)
-    return asyncio.run(_ask(options, config, workspace, env, text or "", output, mentions=prompt is not None))
+    with _terminated_as_interrupted():
+        return asyncio.run(_ask(options, config, workspace, env, text or "", output, mentions=prompt is not None))
 
 
 async def _ask(
@@ -91,7 +122,8 @@ async def _ask(
         config, workspace, env, output, choice=choice_of(options), debug=options.debug, ladder=options.ladder
     )
     try:
-        with stopping(opened.agent.stop):
+        last = Interrupted("interrupted twice", hint="what had come is kept; ask on")
+        with stopping(opened.agent.stop, lambda: output.fail(last)):
             result = await opened.agent.ask(message.text, *message.media)
         if result.ok and opened.agent.permits is not None and opened.agent.permits.refused and not result.text.strip():
             return 77
@@ -101,8 +133,8 @@ async def _ask(
 
 
 @contextlib.contextmanager
-def stopping(stop: Callable[[], bool]) -> Iterator[None]:
-    """SIGINT and SIGTERM end the answer and keep what came; a second one ends the process."""
+def stopping(stop: Callable[[], bool], last: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """SIGINT and SIGTERM end the answer and keep what came; a second one says its `last` and ends the process."""
     from brim.tools.processes import end_all
 
     loop = asyncio.get_running_loop()
@@ -111,6 +143,8 @@ def stopping(stop: Callable[[], bool]) -> Iterator[None]:
     def on_signal() -> None:
         nonlocal pressed
         if pressed or not stop():
+            with contextlib.suppress(Exception):
+                last()
             end_all()
             os._exit(130)
         pressed = True

@@ -111,6 +111,22 @@ def schema() -> None:
     say_json(settings_schema())
 
 
+def schemas(
+    of: Annotated[
+        str,
+        typer.Argument(help="output: of ai --output-format; settings: of a settings file.", metavar="output|settings"),
+    ] = "output",
+) -> None:
+    """A JSON schema: of what `ai --output-format json|stream-json` writes, a line each, or of a settings file."""
+    from brim.cli.commands.shown import say_json
+    from brim.cli.schema import output_schema
+    from brim.errors import UsageError
+
+    if of not in ("output", "settings"):
+        raise UsageError(f"there is no schema of {of!r}", hint="output or settings")
+    say_json(output_schema() if of == "output" else settings_schema())
+
+
 def everything(place: Any) -> dict[str, tuple[Any, str]]:
     """All settings by dotted key: value and origin. Keys of providers are not shown."""
     import msgspec
