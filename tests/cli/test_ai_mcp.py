@@ -6,9 +6,13 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from brim.testing import ScriptedProvider, reply, tool_call
 from brim.tokens import counter_for
@@ -158,7 +162,10 @@ def test_noise_on_stdout_and_a_slow_start_do_no_harm(tmp_path: Path) -> None:
         ran = home.run("greet", "--allow", "mcp__late__greet")
         bodies = [received.body for received in upstream.requests]
     assert ran.code == 0, ran
-    assert "find_tool" in definitions(bodies[0]) and "late" in definitions(bodies[0])["find_tool"]["function"]["description"]
+    assert (
+        "find_tool" in definitions(bodies[0])
+        and "late" in definitions(bodies[0])["find_tool"]["function"]["description"]
+    )
     assert results(bodies[2])[1] == "hello Ada"
 
 
@@ -192,53 +199,73 @@ def test_a_server_gets_no_secret_that_it_is_not_given(tmp_path: Path) -> None:
     assert "unwanted" not in told and "sk-test" not in told
 
 
-def test_no_server_outlives_ai(tmp_path: Path) -> None:
-    """Whether `ai` ends well, is interrupted while a server works or still starts, or is ended by a second Ctrl-C: no
-    server is left, nor what a server has started, not even one that ignores all that it is told."""
-    script = write_server(tmp_path)
-    pids, child = tmp_path / "pids", tmp_path / "child"
-    stubborn = server_table("t", script, "--stubborn", "--pid", str(pids), "--child", str(child))
-    slow = server_table("s", script, "--slow", "60", "--pid", str(pids))
+@pytest.fixture
+def stubborn(tmp_path: Path) -> Stubborn:
+    return Stubborn(tmp_path)
 
-    def gone() -> bool:
-        known = [int(each) for each in pids.read_text().split()] + [int(child.read_text())]
-        until = time.monotonic() + 15
-        while any(alive(pid) for pid in known) and time.monotonic() < until:
-            time.sleep(0.05)
-        return not any(alive(pid) for pid in known)
 
-    with ScriptedProvider([reply("well")], repeat_last=True) as upstream:
-        home = make_user(tmp_path / "well", upstream.base_url, stubborn)
-        assert home.run("hello").code == 0
-        assert gone()
-    for presses in (1, 2):
-        for name, tables in (("calling", (stubborn,)), ("starting", (stubborn, slow))):
-            pids.unlink()
-            child.unlink()
-            with ScriptedProvider([tool_call("mcp__t__wait", {"seconds": 60}), reply("no")]) as upstream:
-                home = make_user(tmp_path / f"{name}{presses}", upstream.base_url, *tables)
-                process = home.start("wait", "--allow", "mcp__t", "--output-format", "stream-json")
-                assert process.stdin is not None and process.stdout is not None
-                process.stdin.close()
-                if name == "calling":
-                    for line in process.stdout:
-                        if json.loads(line)["type"] == "tool_call":
-                            break
-                    time.sleep(0.3)
-                else:
-                    until = time.monotonic() + 30
-                    while not (pids.exists() and child.exists() and len(pids.read_text().split()) == 2):
-                        assert time.monotonic() < until
-                        time.sleep(0.05)
-                process.send_signal(signal.SIGINT)
-                if presses == 2:
-                    time.sleep(0.2)
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(process.pid, signal.SIGINT)
-                process.stdout.read()
-                process.stdout.close()
-                assert process.stderr is not None
-                process.stderr.read()
-                process.stderr.close()
-                assert process.wait(timeout=30) == 130, name
-                assert gone(), f"{name}, pressed {presses} times"
+class Stubborn:
+    """A server that ignores all that it is told and leaves a child outside its group; and a slow one beside it."""
+
+    def __init__(self, root: Path) -> None:
+        script = write_server(root)
+        self.pids, self.child = root / "pids", root / "child"
+        self.table = server_table("t", script, "--stubborn", "--pid", str(self.pids), "--child", str(self.child))
+        self.slow = server_table("s", script, "--slow", "60", "--pid", str(self.pids))
+
+    def started(self, servers: int) -> bool:
+        return self.child.exists() and len(self.pids.read_text().split()) == servers
+
+    def gone(self) -> bool:
+        """Whether all have ended, or do so soon."""
+        known = [int(each) for each in self.pids.read_text().split()] + [int(self.child.read_text())]
+        return soon(lambda: not any(alive(pid) for pid in known))
+
+
+def soon(holds: Callable[[], bool], seconds: float = 30) -> bool:
+    until = time.monotonic() + seconds
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.05)
+    return holds()
+
+
+def press(process: subprocess.Popen[str], times: int) -> int:
+    """Ctrl-C, once or twice in a row; the exit code."""
+    for at in range(times):
+        time.sleep(0.02 * at)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    return process.returncode
+
+
+def test_no_server_is_left_after_an_answer(tmp_path: Path, stubborn: Stubborn) -> None:
+    """When `ai` has answered, its servers and all that they started have ended, even one that ignores what it is told."""
+    with ScriptedProvider([reply("well")]) as upstream:
+        assert make_user(tmp_path / "home", upstream.base_url, stubborn.table).run("hello").code == 0
+    assert stubborn.gone()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_no_server_is_left_after_an_interrupt(tmp_path: Path, stubborn: Stubborn, times: int) -> None:
+    """Ctrl-C during a call ends the servers with the answer; so does a second one at once."""
+    with ScriptedProvider([tool_call("mcp__t__wait", {"seconds": 60}), reply("no")]) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, stubborn.table)
+        process = home.start("wait", "--allow", "mcp__t", "--output-format", "stream-json")
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["type"] == "tool_call":
+                break
+        assert press(process, times) == 130
+    assert stubborn.gone()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_no_server_is_left_that_was_still_starting(tmp_path: Path, stubborn: Stubborn, times: int) -> None:
+    """Ctrl-C while servers start leaves none of them."""
+    with ScriptedProvider([reply("no")]) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, stubborn.table, stubborn.slow)
+        process = home.start("hello")
+        assert soon(lambda: stubborn.started(2))
+        assert press(process, times) == 130
+    assert stubborn.gone()
