@@ -179,7 +179,7 @@ def find_servers(config: Config, workspace: Path, env: Mapping[str, str], emit: 
     are told of. Raises ConfigError."""
     settings = config.mcp()
     servers = dict(settings.servers)
-    trust = Trust(remembered_path(env).with_name("mcp-trusted.json"))
+    trust = trust_of(env)
     untrusted: list[str] = []
     for each in project_servers(workspace):
         if each.settings is None:
@@ -199,6 +199,11 @@ def find_servers(config: Config, workspace: Path, env: Mapping[str, str], emit: 
     return McpServers(
         msgspec.structs.replace(settings, servers=servers), workspace, env, lambda text: emit(Notice(text, "mcp"))
     )
+
+
+def trust_of(env: Mapping[str, str]) -> Trust:
+    """Which servers of projects the user has trusted; beside the user's config."""
+    return Trust(remembered_path(env).with_name("mcp-trusted.json"))
 
 
 def make_ready(agent: Agent, kit: Sequence[Tool], servers: McpServers) -> Callable[[], Awaitable[None]]:

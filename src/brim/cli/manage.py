@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from brim.cli import audit, experiment, replay
-from brim.cli.commands import costs, engine, models, permissions, sessions, settings, tools, upkeep
+from brim.cli.commands import costs, engine, mcp, models, permissions, sessions, settings, tools, upkeep
 
 app = typer.Typer(
     add_completion=False,
@@ -34,6 +34,7 @@ app.add_typer(sessions.app, name="sessions")
 app.add_typer(models.app, name="models")
 app.add_typer(settings.app, name="config")
 app.add_typer(permissions.app, name="permissions")
+app.add_typer(mcp.app, name="mcp")
 app.command("schema")(settings.schemas)
 app.command("replay")(replay.replay)
 app.command("audit")(audit.audit)

@@ -93,7 +93,7 @@ class Repl:
         old = self.opened
         opened = await open_agent(
             config, self.workspace, self.env, self.output, choice=choice, ask=self.ask_user, debug=self.debug,
-            ladder=self.options.ladder, store=old.store,
+            ladder=self.options.ladder, store=old.store, servers=old.servers,
         )  # fmt: skip
         self.config, self._opened = config, opened
         if opened.agent.permits is not None and old.agent.permits is not None:

@@ -105,7 +105,7 @@ def examine() -> Iterator[Finding]:
         return
     files = ", ".join(str(each) for each in place.config.files) or "no file; defaults"
     yield Finding("settings", "note" if place.config.warnings else "ok", files, "; ".join(place.config.warnings))
-    for look in (_keys, _model, _engine, _tokens, _store, _ripgrep, _sandbox):
+    for look in (_keys, _model, _engine, _tokens, _store, _ripgrep, _sandbox, _mcp):
         try:
             yield from look(place)
         except BrimError as error:
@@ -212,6 +212,18 @@ def _sandbox(place: Place) -> Iterator[Finding]:
         yield Finding("sandbox", "note", f"commands run without one: {tried.why}")
     else:
         yield Finding("sandbox", "ok", f"bubblewrap ({tried.bwrap})")
+
+
+def _mcp(place: Place) -> Iterator[Finding]:
+    import importlib.util
+
+    configured = [name for name, each in place.config.mcp().servers.items() if each.enabled]
+    if importlib.util.find_spec("mcp") is None:
+        status = "bad" if configured else "note"
+        yield Finding("mcp", status, "the MCP client is not installed", "pip install 'brim[mcp]' brings it")
+        return
+    named = ", ".join(configured)
+    yield Finding("mcp", "ok", f"configured: {named}; brim mcp list starts them" if named else "no server is configured")
 
 
 def _seconds(text: str | None) -> float | None:

@@ -55,6 +55,25 @@ async def _permissions(repl: Repl, rest: str) -> None:
             repl.say(f"  {name} {each}")
 
 
+@command("mcp", "[restart NAME]", "the MCP servers and their tools; start one again")
+async def _mcp(repl: Repl, rest: str) -> None:
+    from brim.agent.opening import tool_counter
+    from brim.cli.commands.mcp import told_state
+
+    servers = repl.opened.servers
+    word, _, name = rest.partition(" ")
+    if word == "restart" and name.strip() in servers.servers:
+        await servers.servers[name.strip()].restart()
+    elif rest and rest not in servers.servers:
+        hint = f"servers: {', '.join(servers.servers) or 'none is configured'}"
+        raise UsageError(f"/mcp {rest} is not understood", hint=f"/mcp, /mcp NAME, /mcp restart NAME; {hint}")
+    for state in servers.states(tool_counter(repl.opened.agent)):
+        for line in told_state(state, tools=state.name == rest):
+            repl.say(fit(line, width_of(repl.output.err)))
+    if not servers.servers:
+        repl.say("no MCP server is configured: [mcp.servers.NAME] in `brim config edit`", "2")
+
+
 @command("debug", "[FILE|off]", "write requests, calls and results to a file")
 async def _debug(repl: Repl, rest: str) -> None:
     from brim.agent.debuglog import DebugLog

@@ -6,7 +6,7 @@ them together and decides what is offered, `finder` is how the rest is reached. 
 starts, never before.
 """
 
-from brim.tools.mcp.servers import McpServers, State
+from brim.tools.mcp.servers import McpServers, ServerState
 from brim.tools.mcp.settings import McpSettings, ServerSettings
 
-__all__ = ["McpServers", "McpSettings", "ServerSettings", "State"]
+__all__ = ["McpServers", "McpSettings", "ServerSettings", "ServerState"]

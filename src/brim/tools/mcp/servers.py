@@ -28,7 +28,7 @@ _NAMES_SHARE = 0.5
 """Names in the description of find_tool take at most this share of what is left of `schema_tokens`."""
 
 
-class State(msgspec.Struct, frozen=True):
+class ServerState(msgspec.Struct, frozen=True):
     """A server as people see it: `offered` of its `tools` stand in every request, the others are found; `tokens` are those
     of all its definitions; `excluded` were left out by include and exclude."""
 
@@ -168,11 +168,11 @@ class McpServers:
 
     # ---- for people --------------------------------------------------------------------------------------------
 
-    def states(self, count: CountTools) -> list[State]:
+    def states(self, count: CountTools) -> list[ServerState]:
         """Each server as it is now, in the order of the configuration."""
         offered = {tool.name for tool in self._direct or ()}
         return [
-            State(
+            ServerState(
                 name, server.state, server.why, server.version, [tool.name for tool in server.tools],
                 sum(tool.name in offered for tool in server.tools), server.hidden,
                 count([self._tool(tool) for tool in server.tools]) if server.tools else 0, server.seconds,
