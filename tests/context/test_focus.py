@@ -49,8 +49,8 @@ def test_a_note_brings_its_lines_into_the_summary(mode: str) -> None:
     after = noted.prepare(mode=mode, focus="what does the flux capacitor need?")
     assert SECRET in str(after.request["messages"])
     assert mode == "auto" or str(after.request["messages"]) == str(short.request["messages"])
-    other = str(noted.prepare(mode=mode, epoch=True, focus="thing number 3").request["messages"])
-    assert "[assistant] module3 does thing number 3" in other
+    other = str(noted.prepare(mode=mode, epoch=True, focus="module3").request["messages"])
+    assert "module3 does thing number 3" in other
     assert mode == "auto" or SECRET not in other
 
 

@@ -26,6 +26,8 @@ from brim.context.weighing import Weigher
 from brim.conversation import Message
 from brim.errors import ContextOverflow
 
+_SMALL = 20
+"""An epoch that was asked for leaves this part of the budget alone: to shorten less would lose more than it saves."""
 Line = dict[str, Any]
 """One line of the report: what a pass did, with its numbers."""
 
@@ -68,8 +70,8 @@ class Planner:
         focus: str = "",
     ) -> Plan:
         """The plan of this request. `before` is the plan it continues, None to begin an epoch for `cause`; `force` runs
-        the passes of an epoch below the trigger, too, until half of what is there is left; `passes` are run first, to their
-        ends, whatever the pressure; `focus` is what the user wants a summary to keep."""
+        the passes of an epoch below the trigger, too, until half of what is there is left, or a twentieth of the budget;
+        `passes` are run first, to their ends, whatever the pressure; `focus` is what the user wants a summary to keep."""
         draft, settings = self.draft, self.settings
         table = table_of(draft.mode)
         self.report = [{"pass": "repair", "at": each.at, "did": each.what} for each in draft.history.repairs]
@@ -91,15 +93,14 @@ class Planner:
                 self.weigher.reset()
             names = table.epoch
             if force:
-                goal = min(goal, draft.used // 2)
+                goal = min(goal, max(draft.used // 2, draft.budget // _SMALL))
                 refused = 0
                 if focus and "summarise" in names:
                     # a note is about what a summary keeps: it is made before results are taken down by size alone
-                    names = (
-                        "supersede",
-                        "summarise",
-                        *(name for name in names if name not in ("supersede", "summarise")),
-                    )
+                    draft.reach = self._reach(goal - summary_room(draft, goal))
+                    self._lower("supersede", self._pass("supersede", goal))
+                    failures, refused = self._summarise(goal, failures, refused)
+                    names = tuple(name for name in names if name not in ("supersede", "summarise"))
             if names:
                 draft.reach = self._reach(goal - summary_room(draft, goal))
                 failures, refused = self._run(names, goal, failures, refused)

@@ -8,6 +8,7 @@ from brim.agent.opening import Choice
 from brim.budget.bill import fit
 from brim.cli.output import width_of
 from brim.cli.slash.table import command, number_of, path_of, write_new
+from brim.errors import UsageError
 
 if TYPE_CHECKING:
     from brim.cli.repl import Repl
@@ -53,6 +54,21 @@ async def _fork(repl: Repl, rest: str) -> None:
     made = repl.opened.store.fork(parent, number_of(rest, "message") if rest else None)
     await repl.reopen(Choice(id=made.id))
     repl.say(f"session {made.short}, a copy of {parent[:7]} with {made.messages} messages")
+
+
+@command("copy", "[N]", "the last answer to the clipboard; N: its code block N")
+async def _copy(repl: Repl, rest: str) -> None:
+    import sys
+
+    from brim.cli.clipboard import chosen_text, copy
+
+    answers = (each for each in reversed(repl.opened.agent.session.messages) if each.role == "assistant")
+    answer = next((each.text for each in answers if each.text.strip()), None)
+    if answer is None:
+        raise UsageError("there is no answer yet", hint="ask something first")
+    text = chosen_text(answer, number_of(rest, "code block") if rest else None)
+    for way in copy(text, sys.stdout, repl.env):
+        repl.say(f"{len(text):,} characters to {way}" if not way.startswith("not ") else way)
 
 
 @command("rewind", "[N [files]|undo]", "go back to before message N: conversation, files or both")
