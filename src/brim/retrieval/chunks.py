@@ -19,8 +19,8 @@ JOIN_LINES = 24
 
 _PYTHON = re.compile(r"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _CODE = re.compile(
-    r"^([ \t]*)(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|abstract|final|sealed|async|unsafe"
-    r"|override|virtual|inline|extern|const|data|open|suspend|declare|partial|@\w+)[ \t]+)*"
+    r"^([ \t]*)(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|abstract|final|sealed|async"
+    r"|unsafe|override|virtual|inline|extern|const|data|open|suspend|declare|partial|@\w+)[ \t]+)*"
     r"(?:function\*?|func|fn|fun|def|class|interface|enum|struct|trait|impl(?:<[^>]*>)?|module|namespace|object|protocol"
     r"|extension|record|type|macro_rules!|cdef(?:\s+class)?|cpdef|defmodule|defp?|sub|procedure|package)[ \t]+"
     r"(?:\([^)\n]*\)[ \t]*)?(?:self\.)?([\w$]+)",
@@ -38,10 +38,9 @@ _RULE = re.compile(r"([=\-~^\"'`#*+:.])\1{2,}\s*$")
 PYTHON = frozenset({"py", "pyi", "pyx", "pxd"})
 MARKDOWN = frozenset({"md", "markdown", "mdx", "qmd"})
 RST = frozenset({"rst", "txt"})
-CODE = frozenset(
-    """js jsx ts tsx mjs cjs go rs java kt kts scala swift c h cc cpp cxx hpp hh cs php rb lua pl pm ex exs erl dart m mm sh
-    bash zsh vue svelte groovy jl r sql zig nim proto""".split()
-)  # fmt: skip
+_code = """js jsx ts tsx mjs cjs go rs java kt kts scala swift c h cc cpp cxx hpp hh cs php rb lua pl pm ex exs erl dart m mm sh
+    bash zsh vue svelte groovy jl r sql zig nim proto"""
+CODE = frozenset(_code.split())
 
 
 class Chunk(msgspec.Struct, frozen=True):
@@ -128,9 +127,10 @@ def _markdown_borders(lines: Sequence[str]) -> Iterator[_Border]:
 def _rst_borders(lines: Sequence[str]) -> Iterator[_Border]:
     for at in range(len(lines) - 1):
         title, below = lines[at].rstrip(), lines[at + 1]
-        if title and not title[0].isspace() and not _RULE.match(title) and _RULE.match(below):
-            if len(below.rstrip()) >= len(title) // 2:
-                yield _Border(at, title)
+        if not title or title[0].isspace() or _RULE.match(title) or not _RULE.match(below):
+            continue
+        if len(below.rstrip()) >= len(title) // 2:
+            yield _Border(at, title)
 
 
 def _split(lines: Sequence[str], start: int, end: int, name: str) -> Iterator[Chunk]:
@@ -159,7 +159,12 @@ def _join(lines: Sequence[str], parts: Sequence[Chunk]) -> list[Chunk]:
     for part in parts:
         size = sum(len(line) + 1 for line in lines[part.start : part.end])
         before = joined[-1] if joined else None
-        if before is not None and part.end - before.start <= JOIN_LINES and chars + size <= MOST_CHARS and not part.inside:
+        if (
+            before is not None
+            and part.end - before.start <= JOIN_LINES
+            and chars + size <= MOST_CHARS
+            and not part.inside
+        ):
             joined[-1] = Chunk(before.start, part.end, before.names + part.names, before.inside)
             chars += size
         else:

@@ -116,7 +116,9 @@ class Index:
         bodies = zlib.decompress(packed).decode("utf-8", "surrogatepass").split("\n")
         rows = self._db.execute("select id, names from chunks where file = ? order by id", (file,)).fetchall()
         for (id, names), body in zip(rows, bodies, strict=bool(rows)):
-            self._db.execute("insert into terms (terms, rowid, names, body) values ('delete', ?, ?, ?)", (id, names, body))
+            self._db.execute(
+                "insert into terms (terms, rowid, names, body) values ('delete', ?, ?, ?)", (id, names, body)
+            )
             self._db.execute("delete from names where chunk = ?", (id,))
         self._db.execute("delete from chunks where file = ?", (file,))
         self._db.execute("delete from files where id = ?", (file,))
@@ -197,7 +199,8 @@ class Index:
 
 
 _FILES = "select id, path, mtime, size from files"
-_FIRST = frozenset("py js ts tsx jsx go rs java kt c h cc cpp hpp cs rb php swift scala".split())
+_first = "py js ts tsx jsx go rs java kt c h cc cpp hpp cs rb php swift scala"
+_FIRST = frozenset(_first.split())
 
 
 def read_text(path: Path) -> str | None:

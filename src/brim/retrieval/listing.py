@@ -20,18 +20,17 @@ MOST_BYTES = 200_000_000
 MOST_FILE_BYTES = 400_000
 _SECONDS = 20
 
-NOISE_EXTENSIONS = frozenset(
-    """png jpg jpeg gif bmp ico icns webp tif tiff svg eps psd ai pdf ps dvi djvu mp3 mp4 m4a ogg wav flac avi mov mkv webm
+_noise_extensions = """png jpg jpeg gif bmp ico icns webp tif tiff svg eps psd ai pdf ps dvi djvu mp3 mp4 m4a ogg wav flac avi mov mkv
+    webm
     woff woff2 ttf otf eot zip gz tgz bz2 xz zst 7z rar tar jar war whl egg deb rpm apk dmg iso exe dll so dylib a o obj lib
     class pyc pyo pyd wasm bin dat data db sqlite sqlite3 parquet feather arrow npy npz mat h5 hdf5 pkl pickle joblib pt pth
     onnx safetensors gguf model fits fit ecsv csv tsv xls xlsx doc docx ppt pptx odt ods po mo pot ipynb map lock log out
     snap orig rej patch diff min.js min.css pem key crt cer der p12 pfx jks keystore kdbx gpg asc sum xpm xcf afm pfb pfm
-    """.split()
-)  # fmt: skip
-NOISE_NAMES = frozenset(
-    """package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml poetry.lock uv.lock pipfile.lock cargo.lock
-    composer.lock gemfile.lock go.sum pkg-info sources.txt""".split()
-)  # fmt: skip
+    """
+NOISE_EXTENSIONS = frozenset(_noise_extensions.split())
+_noise_names = """package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml poetry.lock uv.lock pipfile.lock cargo.lock
+    composer.lock gemfile.lock go.sum pkg-info sources.txt"""
+NOISE_NAMES = frozenset(_noise_names.split())
 _NOISE_FOLDERS = ("*.egg-info", "*.dist-info", "bower_components", "_build")
 _SECRET = re.compile(
     r"(?i)^(\.env(\..*)?|.*\.env|\.netrc|_netrc|\.pgpass|\.npmrc|\.pypirc|\.htpasswd|id_(rsa|dsa|ecdsa|ed25519).*"

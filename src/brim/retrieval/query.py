@@ -15,21 +15,22 @@ _FENCE = re.compile(r"(?:```|~~~)[^\n]*\n(.*?)(?:```|~~~|\Z)", re.DOTALL)
 _TICKS = re.compile(r"`+([^`\n]{1,200})`+")
 _FRAME = re.compile(r"File \"([^\"\n]+)\", line (\d+)(?:, in ([\w<>.]+))?")
 _AT_LINE = re.compile(r"(?<![\w/])((?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4}):(\d+)\b")
-_PATH = re.compile(r"(?:[\w.@+-]+/)+[\w.@+-]*\w|\b[\w-]+\.(?:py[ix]?|[jt]sx?|mjs|go|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|"
-                   r"swift|scala|sh|md|rst|txt|toml|ya?ml|json|cfg|ini|html|css|sql)\b")
+_PATH = re.compile(
+    r"(?:[\w.@+-]+/)+[\w.@+-]*\w|\b[\w-]+\.(?:py[ix]?|[jt]sx?|mjs|go|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|"
+    r"swift|scala|sh|md|rst|txt|toml|ya?ml|json|cfg|ini|html|css|sql)\b"
+)
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _NAME = re.compile(r"\b(?:[A-Za-z]\w*_\w+|_\w+|[A-Z]?[a-z]+[A-Z]\w*|[A-Z][a-z]+\w*[A-Z]\w*|[A-Z]{2,}[a-z]\w+)\b")
 _CALL = re.compile(r"\b([A-Za-z_]\w{2,})\(")
 _OUTPUT = re.compile(r"^(?:\s*(?:>>>|\.\.\.|In \[\d+\]:|\$) ?)", re.MULTILINE)
-_KEYWORDS = frozenset(
-    """import print def class return self none true false elif else except finally lambda yield assert raise pass global
+_keywords = """import print def class return self none true false elif else except finally lambda yield assert raise pass global
     while async await int str float bool list dict tuple set len range type object open isinstance super args kwargs
     function var let const new this null undefined void public private static np pd plt foo bar baz traceback most recent
-    call last file line version http https www com github org issue bug pull request python""".split()
-)
+    call last file line version http https www com github org issue bug pull request python"""
+_KEYWORDS = frozenset(_keywords.split())
 """Words of code and of reports that stand in every other file."""
 
-TITLE, PROSE, TICKED, CODE = 2.0, 1.0, 2.0, 0.5
+PLACES = {"title": 2.0, "prose": 1.0, "ticked": 2.0, "code": 0.5}
 """How much a word weighs by where it stands in the question."""
 _MOST_COUNT = 3
 
@@ -56,7 +57,8 @@ def parse_question(text: str) -> Query:
     frames += [(path, int(line), "") for path, line in _AT_LINE.findall(text)]
     weights: dict[str, float] = {}
     names: dict[str, float] = {}
-    for piece, weight in _pieces(text):
+    for piece, kind in _pieces(text):
+        weight = PLACES[kind]
         counts: dict[str, int] = {}
         for word in words_of(piece):
             for term in terms_of_word(word):
@@ -64,7 +66,7 @@ def parse_question(text: str) -> Query:
                     counts[term] = counts.get(term, 0) + 1
         for term, count in counts.items():
             weights[term] = weights.get(term, 0.0) + weight * min(count, _MOST_COUNT) ** 0.5
-        for pattern in (_DOTTED, _NAME, _CALL) if weight != TICKED else (_DOTTED, _NAME, _CALL, _TICKED_NAME):
+        for pattern in (_DOTTED, _NAME, _CALL, _TICKED_NAME) if kind == "ticked" else (_DOTTED, _NAME, _CALL):
             for match in pattern.finditer(piece):
                 name = match[match.lastindex or 0]
                 if name.lower() not in _KEYWORDS:
@@ -76,18 +78,18 @@ def parse_question(text: str) -> Query:
 _TICKED_NAME = re.compile(r"\b[A-Za-z_]\w{2,}\b")
 
 
-def _pieces(text: str) -> Iterator[tuple[str, float]]:
-    """The question taken apart: (text, weight)."""
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """The question taken apart: (text, which of `PLACES` it is)."""
     code = " ".join(match[1] for match in _FENCE.finditer(text))
     prose = _FENCE.sub("\n", text)
     indented = [line for line in prose.split("\n") if line.startswith(("    ", "\t", ">>>", "...", "In [", "$ "))]
     plain = [line for line in prose.split("\n") if not line.startswith(("    ", "\t", ">>>", "...", "In [", "$ "))]
     rest = "\n".join(plain)
-    yield " ".join([code, *indented]), CODE
-    yield " ".join(_TICKS.findall(rest)), TICKED
+    yield " ".join([code, *indented]), "code"
+    yield " ".join(_TICKS.findall(rest)), "ticked"
     title = next((line for line in plain if line.strip()), "")
-    yield title, TITLE
-    yield rest, PROSE
+    yield title, "title"
+    yield rest, "prose"
 
 
 __all__ = ["STOP", "Query", "parse_question"]

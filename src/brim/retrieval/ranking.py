@@ -38,17 +38,33 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     common: float = 0.2
 
 
-_TESTS = re.compile(r"(?i)(^|/)(tests?|testing|spec|specs|__tests__|testcases|fixtures)/|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*\.(test|spec)|conftest)\.\w+$")
+WEIGHTS = Weights()
+
+_TESTS = re.compile(
+    r"(?i)(^|/)(tests?|testing|spec|specs|__tests__|testcases|fixtures)/|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*\.(test|spec)|conftest)\.\w+$"
+)
 _DOCS = re.compile(r"(?i)(^|/)(docs?|documentation|man|locale|i18n)/|\.(md|rst|txt|adoc|html?)$")
-_EXAMPLES = re.compile(r"(?i)(^|/)(examples?|demos?|tutorials?|samples?|galleries|gallery|benchmarks?|asv_bench|doc_?gen|tools|scripts|maint_tools|ci)/")
-_VENDORED = re.compile(r"(?i)(^|/)(vendor(ed)?|third[-_]?party|externals?|extern|cextern|_vendor|packages|contrib/libs)/")
-_NOTES = re.compile(r"(?i)(^|/)(change(s|log)|history|news|release[-_ ]?notes?|releases|whats_?new|authors|contributors|licen[sc]e|copying|todo)[^/]*($|/)")
+_EXAMPLES = re.compile(
+    r"(?i)(^|/)(examples?|demos?|tutorials?|samples?|galleries|gallery|benchmarks?|asv_bench|doc_?gen|tools|scripts|maint_tools|ci)/"
+)
+_VENDORED = re.compile(
+    r"(?i)(^|/)(vendor(ed)?|third[-_]?party|externals?|extern|cextern|_vendor|packages|contrib/libs)/|(^|/)(jquery|underscore|bootstrap)[^/]*\.(js|css)$"
+)
+_NOTES = re.compile(
+    r"(?i)(^|/)(change(s|log)|history|news|release[-_ ]?notes?|releases|whats_?new"
+    r"|authors|contributors|licen[sc]e|copying|todo)[^/]*($|/)"
+)
 _ASKS = {
     "tests": re.compile(r"(?i)\b(unit[- ]?tests?|tests?|testing|pytest|fixtures?|spec)\b|测试|单测|用例"),
     "docs": re.compile(r"(?i)\b(docs?|documentation|docstrings?|readme|tutorial|manual|guide)\b|文档|说明|手册|教程"),
     "examples": re.compile(r"(?i)\b(examples?|demos?|tutorials?|samples?|benchmarks?|scripts?)\b|示例|例子|样例|脚本"),
-    "notes": re.compile(r"(?i)\b(changelog|release notes?|licen[sc]e|history|changes in|authors?|version \d)\b|更新日志|许可|作者"),
+    "notes": re.compile(
+        r"(?i)\b(changelog|release notes?|licen[sc]e|history|changes in|authors?|version \d)\b|更新日志|许可|作者"
+    ),
 }
+_LEAST_CHUNKS = 200
+"""Rarity in a small workspace is judged as if it had this many chunks."""
+_FEW = 50
 _LONG = 400
 """A question of more characters is a report: that it mentions tests or examples does not mean it asks for them."""
 
@@ -60,9 +76,11 @@ class Ranked(msgspec.Struct, frozen=True):
     chunk: int
     score: float
     why: tuple[str, ...] = ()
+    evidence: float = 0.0
+    """How rare the question's words are that it holds, summed: one word of a hundred chunks is worth about 5."""
 
 
-def rank(index: Index, query: Query, weights: Weights = Weights()) -> list[Ranked]:
+def rank(index: Index, query: Query, weights: Weights = WEIGHTS) -> list[Ranked]:
     """Files by how well they answer, best first; only those that share something with the question."""
     owner = index.files_of_chunks()
     asked = _chosen(index, query, weights)
@@ -71,7 +89,8 @@ def rank(index: Index, query: Query, weights: Weights = Weights()) -> list[Ranke
     chunk_scores: dict[int, float] = {}
     best_of_term: dict[int, float] = {}
     coverage: dict[int, float] = {}
-    for term, weight in asked:
+    evidence: dict[int, float] = {}
+    for term, weight, rarity in asked:
         best_of_term.clear()
         for chunk, score in index.score(term):
             value = weight * score
@@ -81,6 +100,7 @@ def rank(index: Index, query: Query, weights: Weights = Weights()) -> list[Ranke
                 best_of_term[file] = value
         for file, value in best_of_term.items():
             coverage[file] = coverage.get(file, 0.0) + value
+            evidence[file] = evidence.get(file, 0.0) + rarity
     best: dict[int, tuple[float, int]] = {}
     for chunk, value in chunk_scores.items():
         file = owner[chunk]
@@ -102,23 +122,24 @@ def rank(index: Index, query: Query, weights: Weights = Weights()) -> list[Ranke
         path = index.files[file].path
         named = "path" in why.get(file, ())
         value = score * (1.0 if named else _prior(path, query, weights))
-        chunk = favoured.get(file) or (best[file][1] if file in best else None) or index.chunk_at(file, 0)
-        if chunk is not None:
-            ranked.append(Ranked(file, chunk, value, tuple(sorted(why.get(file, ())))))
+        at = favoured.get(file) or (best[file][1] if file in best else None) or index.chunk_at(file, 0)
+        if at is not None:
+            ranked.append(Ranked(file, at, value, tuple(sorted(why.get(file, ()))), evidence.get(file, 0.0)))
     ranked.sort(key=lambda each: (-each.score, index.files[each.file].path))
     return ranked
 
 
-def _chosen(index: Index, query: Query, weights: Weights) -> list[tuple[str, float]]:
-    """The terms that count most: weight by rarity; those that stand everywhere left out where others remain."""
-    total = max(1, index.chunks)
+def _chosen(index: Index, query: Query, weights: Weights) -> list[tuple[str, float, float]]:
+    """(term, weight, rarity) of the terms that count most; those that stand everywhere are left out."""
+    total = max(_LEAST_CHUNKS, index.chunks)
     found = []
     for term, weight in query.terms.items():
         held = index.holders(term)
-        if held and (held <= weights.common * total or held < 50):
-            found.append((weight * math.log(1 + total / held), term, weight))
+        if held and (held <= weights.common * total or held < _FEW):
+            rarity = math.log(1 + total / held)
+            found.append((weight * rarity, term, weight, rarity))
     found.sort(reverse=True)
-    return [(term, weight) for _, term, weight in found[: weights.most_terms]]
+    return [(term, weight, rarity) for _, term, weight, rarity in found[: weights.most_terms]]
 
 
 def _add_path_words(index: Index, query: Query, scores: dict[int, float], weights: Weights) -> None:

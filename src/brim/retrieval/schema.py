@@ -49,7 +49,7 @@ def open_database(path: Path | None) -> tuple[sqlite3.Connection, str | None]:
     try:
         return _connect(str(path)), None
     except sqlite3.OperationalError as error:
-        if _is_busy(error) or not path.exists():
+        if is_busy(error) or not path.exists():
             raise
         said = str(error)
     except sqlite3.DatabaseError as error:
@@ -65,7 +65,8 @@ def remove_database(path: Path) -> None:
             path.with_name(path.name + end).unlink()
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another process holds the index."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 

@@ -17,16 +17,18 @@ _PIECES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _LONGEST = 80
 """A longer word is data (base64, a hash), not a name."""
 
-STOP = frozenset(
-    """a about above after again all also am an and any are as at be because been before being below between both but by
+_stop = """a about above after again all also am an and any are as at be because been before being below between both but by
     can cannot could did do does doing don done down during each few for from further get gets getting given go had has
     have having he her here hers him his how however i if in instead into is isn it its itself just let like ll make may
     me might more most must my need no nor not now of off on once one only or other our out over own please re same see
     seem seems she should so some such than that the their them then there these they thing this those through to too
     under until up us use used using ve very want was way we well were what when where which while who why will with
     without would yes yet you your
-    的 了 是 在 和 与 或 我 你 他 她 它 们 吗 呢 吧 啊""".split()
-)
+    hello hi hey thanks thank ok okay bye
+    的 了 是 在 和 与 或 我 你 他 她 它 们 吗 呢 吧 啊 你好 您好 谢谢 多谢 再见 什么 怎么 怎样 如何 哪里 在哪 哪个 哪些
+    为什 可以 是否 能否 这个 那个 请问
+    我们 你们 他们 一个 没有 有没 多少 里面 帮我 一下 请帮 是什 么样 的时 时候 里的"""
+STOP = frozenset(_stop.split())
 """Words that say nothing about what is asked for."""
 
 
@@ -66,8 +68,13 @@ def terms_of_word(word: str) -> tuple[str, ...]:
     found = _CJK.search(word)
     if found is not None:
         run = found[0]
-        pairs = tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
-        return (*(terms_of_word(word[: found.start()]) if found.start() else ()), *pairs, *(terms_of_word(word[found.end() :]) if found.end() < len(word) else ()))
+        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+        before, after = word[: found.start()], word[found.end() :]
+        return (
+            *(terms_of_word(before) if before else ()),
+            *(pair for pair in pairs if pair not in STOP),
+            *(terms_of_word(after) if after else ()),
+        )
     lower = word.lower()
     whole = lower.strip("_")
     if not whole:
