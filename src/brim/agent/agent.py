@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from contextvars import ContextVar
 from typing import Any
 
 import msgspec
@@ -276,10 +277,20 @@ class Agent:
             self.emit(ev.ToolStarted(id=call.id, name=call.name, arguments=call.arguments))
             self.debug.write("tool_call", step=self._steps, id=call.id, name=call.name, arguments=call.arguments)
 
+        permits, started = self.permits, ContextVar[float | None]("started", default=None)
+
+        async def permit(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
+            assert permits is not None
+            refusal = await permits(tool, arguments, context)
+            started.set(time.monotonic())  # the user's time to answer is none of the call's
+            return refusal
+
         async def on_result(call: ToolCall, output: ToolOutput) -> None:
+            seconds = time.monotonic() - (started.get() or began)
+            started.set(time.monotonic())
             output = self.masked(output)
             message = result(call.id, output.text, is_error=output.is_error or None, media=output.media)
-            self._say_result(call, output, message, time.monotonic() - began)
+            self._say_result(call, output, message, seconds)
             waiting.setdefault(call.id, (message, kept_of(output)))
             while pending and pending[0] in waiting:
                 message, meta = waiting.pop(pending.pop(0))
@@ -287,8 +298,8 @@ class Agent:
 
         try:
             await run_calls(
-                calls, self.context, tools=self.tools, permit=self.permits, finish_reason=finish_reason,
-                on_result=on_result,
+                calls, self.context, tools=self.tools, permit=None if permits is None else permit,
+                finish_reason=finish_reason, on_result=on_result,
             )  # fmt: skip
         except asyncio.CancelledError:
             for id in pending:
