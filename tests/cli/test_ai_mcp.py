@@ -50,7 +50,7 @@ def test_a_result_of_5_mb_is_bounded_and_can_be_recalled(tmp_path: Path) -> None
         handle = results(received.body)[-1].split("recall handle ")[1].split(",")[0]
         return tool_call("recall", {"handle": handle, "offset": 50_000, "limit": 2})
 
-    script_of = [tool_call("mcp__files__big", {"size": 5_000_000}), then, reply("done")]
+    script_of: list[Any] = [tool_call("mcp__files__big", {"size": 5_000_000}), then, reply("done")]
     with ScriptedProvider(script_of) as upstream:
         home = make_user(tmp_path / "home", upstream.base_url, server_table("files", script))
         ran = home.run("how big is it?", "--allow", "mcp__files__big", "--output-format", "stream-json")
@@ -170,7 +170,7 @@ def test_noise_on_stdout_and_a_slow_start_do_no_harm(tmp_path: Path) -> None:
 
 
 def test_a_server_over_http_works(tmp_path: Path) -> None:
-    """A streamable HTTP endpoint is a server like any other, a result of 5 MB included; one that does not answer is a notice."""
+    """A streamable HTTP endpoint is a server like any other, with results of 5 MB; one that does not answer is a notice."""
     script = write_server(tmp_path)
     with HttpServer(script) as http, ScriptedProvider([tool_call("mcp__web__big", {}), reply("done")]) as upstream:
         tables = [

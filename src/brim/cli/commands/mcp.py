@@ -38,7 +38,7 @@ def list_servers(
         say_json({"servers": found, "untrusted": [_plain(each) for each in untrusted]})
     else:
         lines = [line for each in found for line in told_state(each, tools=tools)]
-        lines += [f"{each.name}  not trusted: {each.told()}" for each in untrusted]
+        lines += [f"{each.name}  {'not trusted' if each.settings else 'wrong'}: {each.told()}" for each in untrusted]
         say("\n".join(lines) or "no MCP server is configured: [mcp.servers.NAME] in `brim config edit`")
     if any(each.state == "failed" for each in found):
         raise typer.Exit(1)
