@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,15 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+from brim.budget.bill import fit
 from brim.store import data_dir
 
 if TYPE_CHECKING:
     from brim.cli.repl import Repl
+    from brim.store import Session
 
 _MOST_FILES = 40
+_META_WIDTH = 50
 
 
 def make_prompt(repl: Repl) -> PromptSession[str]:
@@ -40,6 +44,11 @@ def make_prompt(repl: Repl) -> PromptSession[str]:
     @keys.add("escape", "enter")
     def _newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
+
+    @keys.add("c-o")
+    def _expand(event: KeyPressEvent) -> None:
+        event.current_buffer.text = "/tools last"
+        event.current_buffer.validate_and_handle()
 
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return PromptSession(
@@ -85,19 +94,57 @@ class InputCompleter(Completer):
             name, _, rest = text[1:].partition(" ")
             for each, meta in self._arguments(name):
                 if each.startswith(rest):
-                    yield Completion(each, start_position=-len(rest), display_meta=meta)
+                    about = fit(" ".join(str(meta).split()), _META_WIDTH)
+                    yield Completion(each, start_position=-len(rest), display_meta=about)
             return
         word = document.get_word_before_cursor(WORD=True)
         if word.startswith("@"):
             yield from self._files(word[1:])
 
     def _arguments(self, name: str) -> Iterable[tuple[str, Any]]:
+        repl = self._repl
         if name == "mode":
             return [(mode, "") for mode in ("full", "compact", "auto")]
-        if name in ("resume", "fork"):
-            store = self._repl.opened.store
-            return [(each.short, each.title or "") for each in store.list_sessions(str(self._repl.workspace), 20)]
-        return []
+        if name == "model":
+            return self._models()
+        if name == "profile":
+            from brim.agent.config import PROFILES
+
+            return [(each, "") for each in sorted({*PROFILES, *repl.config.table("profiles")})]
+        if name == "resume":
+            return [(each.short, each.title or "") for each in self._sessions()]
+        if name == "sessions":
+            deleted = [(f"delete {each.short}", each.title or "") for each in self._sessions()]
+            return [("search ", ""), ("rename ", ""), *deleted]
+        session = repl.opened.agent.session
+        if name in ("rewind", "fork", "pin"):
+            turns = [(str(seq), each.text) for seq, each in enumerate(session.messages) if each.role == "user"]
+            return [*([("undo", "")] if name == "rewind" else []), *reversed(turns[-_MOST_FILES:])]
+        if name == "unpin":
+            return [(str(seq), session.messages[seq].text) for seq in sorted(session.pins)]
+        words = {"context": "system", "tools": "last", "debug": "off", "sim": "start", "permissions": "allow deny"}
+        return [(each, "") for each in words.get(name, "").split()]
+
+    def _sessions(self) -> list[Session]:
+        return self._repl.opened.store.list_sessions(str(self._repl.workspace), 20)
+
+    def _models(self) -> list[tuple[str, str]]:
+        """Models that are here, those that sessions used, and the default of each provider that has a key."""
+        from brim.errors import BrimError
+        from brim.providers.models import list_models
+        from brim.providers.presets import default_of, providers_with_key
+
+        repl = self._repl
+        own = repl.config.providers()
+        found: dict[str, str] = {f"local/{each.name}": "on this machine" for each in list_models() if each.path}
+        with contextlib.suppress(BrimError):
+            for provider in providers_with_key(repl.env, own):
+                if (ref := default_of(provider, repl.env, own)) is not None:
+                    found[ref.full_name] = "its key is set"
+        for each in repl.opened.store.list_sessions(None, 50):
+            if each.model:
+                found.setdefault(each.model, "used before")
+        return list(found.items())
 
     def _files(self, given: str) -> Iterable[Completion]:
         folder, _, start = given.rpartition("/")

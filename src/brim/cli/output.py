@@ -134,6 +134,10 @@ class TextOutput:
         self._spinner.stop()
         self._end_text()
 
+    def running(self, label: str) -> None:
+        """A tool goes on after a question was answered."""
+        self._spinner.start(label)
+
     # ---- pieces ------------------------------------------------------------------------------------------------
 
     def _text(self, text: str) -> None:

@@ -25,7 +25,7 @@ from brim.agent.permit import Answer, Question
 from brim.cli.options import Options
 from brim.cli.output import TextOutput, brief_arguments, money, short_session
 from brim.cli.spinner import Spinner
-from brim.errors import BrimError
+from brim.errors import BrimError, SessionBusy
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -48,7 +48,14 @@ async def _run(options: Options, config: Config, workspace: Path, env: Mapping[s
 
     repl = Repl(options, config, workspace, env)
     try:
-        await repl.open(choice_of(options))
+        choice = choice_of(options)
+        try:
+            await repl.open(choice)
+        except SessionBusy as busy:
+            repl.output.fail(busy)
+            if not await repl.confirm("go on in a copy of it?"):
+                return busy.code
+            await repl.open(msgspec.structs.replace(choice, fork=True))
         await repl.talk()
     finally:
         await repl.close()
@@ -66,6 +73,7 @@ class Repl:
         self.output = TextOutput(bill=options.bill, verbose=options.verbose, markdown=bool(config.get("markdown")))
         self.debug = options.debug
         self.context_share: float | None = None
+        self.profile = options.profile or config.get("profile")
         self.draft = ""
         """What stands on the next line already."""
         self._opened: Opened | None = None
@@ -86,10 +94,12 @@ class Repl:
             ladder=self.options.ladder,
         )  # fmt: skip
 
-    async def reopen(self, choice: Choice, **flags: Any) -> None:
-        """Another session or model in the same store. `flags`: dotted keys and their values. On an error all stays."""
-        values = {**self.config.values, **{key: Value(value, "flag") for key, value in flags.items()}}
-        config = msgspec.structs.replace(self.config, values=values, warnings=[])
+    async def reopen(self, choice: Choice, config: Config | None = None, **flags: Any) -> None:
+        """Another session, model or configuration in the same store. `flags`: dotted keys and their values. On an error all
+        stays."""
+        config = config or self.config
+        values = {**config.values, **{key: Value(value, "flag") for key, value in flags.items()}}
+        config = msgspec.structs.replace(config, values=values, warnings=[])
         old = self.opened
         opened = await open_agent(
             config, self.workspace, self.env, self.output, choice=choice, ask=self.ask_user, debug=self.debug,
@@ -212,12 +222,11 @@ class Repl:
             except (EOFError, KeyboardInterrupt):
                 return "no"
             word = given.strip().lower()[:1]
-            if word in ("y", "j", "是"):
-                return "once"
             if word in ("n", "否"):
                 return "no"
-            if word == "a" and question.rules:
-                return "always"
+            if word in ("y", "j", "是") or (word == "a" and question.rules):
+                self.output.running(question.tool)
+                return "always" if word == "a" else "once"
 
     async def question(self, text: str) -> str:
         """A line of the user's in answer to a question; "" where none came."""
@@ -279,9 +288,31 @@ class Repl:
         with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.add_signal_handler(signal.SIGINT, on_signal)
         try:
-            yield
+            with unseen_keys():
+                yield
         finally:
             with contextlib.suppress(NotImplementedError, RuntimeError):
                 loop.remove_signal_handler(signal.SIGINT)
         if leave:
             raise Leave
+
+
+@contextlib.contextmanager
+def unseen_keys() -> Iterator[None]:
+    """What is typed meanwhile does not show between the lines of an answer; it waits and stands on the next line."""
+    try:
+        import termios
+
+        fd = sys.stdin.fileno()
+        before = termios.tcgetattr(fd)
+    except (ImportError, OSError, ValueError):
+        yield
+        return
+    quiet = list(before)
+    quiet[3] &= ~termios.ECHO
+    try:
+        termios.tcsetattr(fd, termios.TCSADRAIN, quiet)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            termios.tcsetattr(fd, termios.TCSADRAIN, before)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from brim.agent.opening import Choice
 from brim.budget.bill import fit
 from brim.cli.output import width_of
 from brim.cli.slash.table import command, number_of, path_of, write_new
-from brim.errors import UsageError
+from brim.errors import SessionBusy, UsageError
 
 if TYPE_CHECKING:
     from brim.cli.repl import Repl
@@ -24,13 +27,37 @@ async def _model(repl: Repl, rest: str) -> None:
     repl.say(f"model {session.model.full_name}, window {window:,}{' (assumed)' if assumed else ''}")
 
 
-@command("sessions", "", "the sessions of this folder")
+@command("sessions", "[search|rename|delete …]", "the sessions of this folder; rename TITLE is about this one")
 async def _sessions(repl: Repl, rest: str) -> None:
-    current = repl.opened.agent.session.id
-    for each in repl.opened.store.list_sessions(str(repl.workspace), 20):
-        mark = "*" if each.id == current else " "
-        line = f"{mark} {each.short:<10} {each.messages:>5} messages  {each.mode or '':<8} {each.title or ''}"
-        repl.say(fit(line, width_of(repl.output.err)))
+    store, session, width = repl.opened.store, repl.opened.agent.session, width_of(repl.output.err)
+    word, _, about = rest.partition(" ")
+    about = about.strip()
+    if word == "search" and about:
+        hits = await asyncio.to_thread(store.search, about, project=str(repl.workspace), limit=20)
+        for hit in hits:
+            place = "title" if hit.seq is None else str(hit.seq)
+            repl.say(fit(f"  {hit.session.short:<10} {place:>6}  {' '.join(hit.excerpt.split())}", width))
+        if not hits:
+            repl.say("nothing found")
+    elif word == "rename" and about:
+        store.rename(session.id, about)
+        repl.say(f"this session is called {about}")
+    elif word == "delete" and about:
+        found = store.find_session(about)
+        if found.id == session.id:
+            raise UsageError("this is the session you are in", hint="/new first, then delete it")
+        if await repl.confirm(f"delete {found.short} “{found.title or ''}”, {found.messages} messages, for good?"):
+            store.delete(found.id)
+            repl.say(f"deleted {found.short}")
+    elif rest:
+        raise UsageError(
+            f"/sessions {rest} is not understood", hint="/sessions, search TEXT, rename TITLE or delete ID"
+        )
+    else:
+        for each in store.list_sessions(str(repl.workspace), 20):
+            mark = "*" if each.id == session.id else " "
+            line = f"{mark} {each.short:<10} {each.messages:>5} messages  {each.mode or '':<8} {each.title or ''}"
+            repl.say(fit(line, width))
 
 
 @command("new", "", "begin a new session")
@@ -41,7 +68,14 @@ async def _new(repl: Repl, rest: str) -> None:
 
 @command("resume", "ID", "go on in another session")
 async def _resume(repl: Repl, rest: str) -> None:
-    await repl.reopen(Choice(id=rest) if rest else Choice(latest=True))
+    choice = Choice(id=rest) if rest else Choice(latest=True)
+    try:
+        await repl.reopen(choice)
+    except SessionBusy as busy:
+        repl.output.fail(busy)
+        if not await repl.confirm("go on in a copy of it?"):
+            return
+        await repl.reopen(msgspec.structs.replace(choice, fork=True))
     session = repl.opened.agent.session
     repl.say(f"session {session.id[:7]}: {len(session.messages)} messages, mode {session.mode}")
     for each in session.messages[-2:]:

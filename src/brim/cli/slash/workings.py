@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from brim.agent.opening import Choice
 from brim.budget.bill import fit
 from brim.cli.output import width_of
-from brim.cli.slash.table import COMMANDS, command, path_of
+from brim.cli.slash.table import COMMANDS, command, number_of, path_of
 from brim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,14 +28,37 @@ async def _help(repl: Repl, rest: str) -> None:
         repl.say(fit(f"  {left:<31} {right}", width))
 
 
-@command("tools", "", "the tools, and which of them run without asking")
+@command("tools", "[last|N]", "the tools; last, or message N: all that a call returned (Ctrl-O)")
 async def _tools(repl: Repl, rest: str) -> None:
     agent = repl.opened.agent
+    if rest:
+        _result(repl, rest)
+        return
+    width = width_of(repl.output.err)
     for tool in agent.tools:
-        repl.say(f"  {tool.name:<8} {'reads' if tool.read_only else 'acts '}  {tool.description.split('. ')[0]}")
+        does = "reads" if tool.read_only else "acts "
+        repl.say(fit(f"  {tool.name:<8} {does}  {tool.description.split('. ')[0]}", width))
     permits = agent.permits
     if permits is not None:
         repl.say(f"permission mode {permits.mode}; allowed: {', '.join(permits.allow) or 'nothing more'}", "2")
+
+
+def _result(repl: Repl, rest: str) -> None:
+    """What a call returned, as the model got it, and where the rest of it is."""
+    messages = repl.opened.agent.session.messages
+    results = [seq for seq, each in enumerate(messages) if each.role == "tool"]
+    if not results:
+        raise UsageError("no tool was called yet", hint="/tools lists them")
+    seq = results[-1] if rest == "last" else number_of(rest, "message")
+    if seq not in results:
+        near = ", ".join(str(each) for each in results[-5:])
+        raise UsageError(f"message {seq} is no result of a tool", hint=f"the latest are {near}; /tools last")
+    answered = messages[seq].result
+    calls = (call for each in reversed(messages[:seq]) for call in each.calls)
+    call = next((each for each in calls if each.id == answered.call_id), None)
+    if call is not None:
+        repl.say(f"{seq}  {call.name} {call.arguments}", "36")
+    repl.say(messages[seq].text)
 
 
 @command("permissions", "[allow|deny RULE]", "the rules; add one for this conversation")
@@ -49,7 +73,7 @@ async def _permissions(repl: Repl, rest: str) -> None:
         (permits.allow if word == "allow" else permits.deny).append(rule.strip())
     elif rest:
         raise UsageError(f"/permissions {rest} is not understood", hint="/permissions allow 'bash(git *)'")
-    repl.say(f"mode {permits.mode}")
+    repl.say(f"mode {permits.mode}" + ("" if permits.allow or permits.deny or permits.ask_rules else "; no rules"))
     for name, rules in (("allow", permits.allow), ("deny", permits.deny), ("ask", permits.ask_rules)):
         for each in rules:
             repl.say(f"  {name} {each}")
@@ -72,6 +96,26 @@ async def _mcp(repl: Repl, rest: str) -> None:
             repl.say(fit(line, width_of(repl.output.err)))
     if not servers.servers:
         repl.say("no MCP server is configured: [mcp.servers.NAME] in `brim config edit`", "2")
+
+
+@command("profile", "[NAME]", "the profiles; go on under one of them")
+async def _profile(repl: Repl, rest: str) -> None:
+    from brim.agent.config import PROFILES, load_config
+
+    if not rest:
+        for name in sorted({*PROFILES, *repl.config.table("profiles")}):
+            profile = repl.config.profile(name)
+            mark = "*" if name == repl.profile else " "
+            repl.say(
+                f"{mark} {name:<10} mode {profile.mode or repl.config.get('mode')}, {profile.model or 'any model'}"
+            )
+        return
+    flags = {key: value for key, value in repl.options.flags.items() if key not in ("mode", "model")}
+    config = load_config(repl.workspace, repl.env, flags=flags, profile=rest)
+    await repl.reopen(Choice(id=repl.opened.agent.session.id), config)
+    repl.profile = rest
+    session = repl.opened.agent.session
+    repl.say(f"profile {rest}: mode {session.mode}, model {session.model.full_name}")
 
 
 @command("debug", "[FILE|off]", "write requests, calls and results to a file")
