@@ -2,7 +2,7 @@
 
 Providers refuse a whole request for one tool with a name or a schema that they do not like, so what servers send is brought
 into the form that all of them take: references are written out, combinations at the top become one object, what is no
-schema becomes "anything". Titles and other ornaments go, since they are paid for with every request.
+schema becomes "anything". Titles and other words that no model needs go, since they are paid for with every request.
 """
 
 from __future__ import annotations
@@ -19,22 +19,16 @@ _MOST_NAME = 64
 _MOST_DESCRIPTION = 1_024
 """OpenAI's limit for the description of a function."""
 _DEEPEST = 24
-_ORNAMENTS = frozenset(
-    {
-        "title",
-        "$schema",
-        "$id",
-        "$comment",
-        "$anchor",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "x-mcp-header",
-    }
-)
-_BY_NAME = ("properties", "patternProperties", "dependentSchemas")
+_MOST_PARTS = 3_000
+"""Schemas within one schema; what references would write out beyond it is "anything"."""
+_BY_NAME = ("properties", "patternProperties")
 _COMBINED = ("allOf", "anyOf", "oneOf")
+_SCHEMAS = ("items", "additionalProperties", "not", "contains", "propertyNames")
+_LISTS = (*_COMBINED, "prefixItems")
+_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_TEXTS = ("description", "format", "pattern")
+_TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 Json: TypeAlias = dict[str, Any]
@@ -105,20 +99,13 @@ def build_tool(server: str, tool: str, about: str, schema: Any, name: str, *, re
 def plain_schema(schema: Any) -> Json:
     """A schema of an object that any provider takes, from any value at all."""
     whole = schema if isinstance(schema, Mapping) else {}
-    plain = _plain(whole, whole, (), 0)
-    plain = plain if isinstance(plain, dict) else {}
+    plain = _plain(whole, whole, (), [_MOST_PARTS])
     for key in _COMBINED:
-        options = [each for each in plain.pop(key, ()) if isinstance(each, dict)]
-        plain = _merged(plain, options, every=key == "allOf")
-    for key in ("not", "enum", "const", "if", "then", "else", "$defs", "definitions"):
+        plain = _merged(plain, plain.pop(key, []), every=key == "allOf")
+    for key in ("not", "enum", "const"):
         plain.pop(key, None)
-    given = plain.get("properties")
-    named_schemas = given.items() if isinstance(given, dict) else ()
-    properties = {str(key): value if isinstance(value, dict) else {} for key, value in named_schemas}
-    required = plain.pop("required", ())
-    named = (
-        [key for key in required if isinstance(key, str) and key in properties] if isinstance(required, list) else []
-    )
+    properties = plain.get("properties", {})
+    named = [key for key in plain.pop("required", ()) if key in properties]
     plain = {**plain, "type": "object", "properties": properties}
     if named:
         plain["required"] = list(dict.fromkeys(named))
@@ -131,42 +118,68 @@ def _merged(base: Json, options: list[Json], *, every: bool) -> Json:
     """Several object schemas as one: all properties; required is what all (`every`: any) of them require."""
     if not options:
         return base
-    properties = dict(base.get("properties") or {})
-    required = [set(each.get("required") or ()) for each in options]
+    properties = dict(base.get("properties", {}))
+    required = [set(each.get("required", ())) for each in options]
     needed = set.union(*required) if every else set.intersection(*required)
     for each in options:
-        for key, value in (each.get("properties") or {}).items():
+        for key, value in each.get("properties", {}).items():
             properties.setdefault(key, value)
-    own = base.get("required")
-    names = [*(own if isinstance(own, list) else ()), *sorted(needed)]
-    return {**base, "properties": properties, "required": names}
+    return {**base, "properties": properties, "required": [*base.get("required", ()), *sorted(needed)]}
 
 
-def _plain(value: Any, whole: Mapping[str, Any], seen: tuple[str, ...], depth: int) -> Any:
-    """A schema without ornaments and references; one that goes in circles, or too deep, ends in "anything"."""
-    if isinstance(value, list):
-        return [_plain(each, whole, seen, depth + 1) for each in value]
-    if not isinstance(value, Mapping):
-        return {} if value is True else value
-    if depth > _DEEPEST:
+def _plain(value: Any, whole: Mapping[str, Any], above: tuple[str, ...], room: list[int]) -> Json:
+    """A valid schema of the words that all providers know, with references written out; what goes in circles, too deep or
+    on and on ends in "anything". `above`: the references that led here, "" for each other step; `room`: parts left."""
+    room[0] -= 1
+    if not isinstance(value, Mapping) or len(above) > _DEEPEST or room[0] < 0:
         return {}
     reference = value.get("$ref", value.get("$dynamicRef"))
     if isinstance(reference, str):
         beside = {key: each for key, each in value.items() if key not in ("$ref", "$dynamicRef")}
-        target = None if reference in seen else _resolve(reference, whole)
-        found = _plain(target, whole, (*seen, reference), depth + 1) if isinstance(target, Mapping) else {}
-        return {**found, **_plain(beside, whole, seen, depth + 1)}
+        target = None if reference in above else _resolve(reference, whole)
+        found = _plain(target, whole, (*above, reference), room)
+        return {**found, **_plain(beside, whole, above, room)}
+
+    def sub(inner: Any) -> Json:
+        return _plain(inner, whole, (*above, ""), room)
+
     made: Json = {}
     for key, each in value.items():
-        if key in _ORNAMENTS or (depth > 0 and key in ("$defs", "definitions")):
-            continue
         if key in _BY_NAME and isinstance(each, Mapping):
-            made[key] = {name: _plain(inner, whole, seen, depth + 1) for name, inner in each.items()}
-        elif key in ("enum", "const", "default", "required", "$defs", "definitions"):
+            made[key] = {str(name): sub(inner) for name, inner in each.items()}
+        elif key in _SCHEMAS and (
+            isinstance(each, Mapping) or (key == "additionalProperties" and isinstance(each, bool))
+        ):
+            made[key] = each if isinstance(each, bool) else sub(each)
+        elif key in _LISTS and isinstance(each, list) and each:
+            made[key] = [sub(inner) for inner in each]
+        elif _is_plain(key, each):
             made[key] = each
-        else:
-            made[key] = _plain(each, whole, seen, depth + 1) if isinstance(each, Mapping | list) else each
+        elif key == "type" and isinstance(each, list):
+            kinds = list(dict.fromkeys(kind for kind in each if kind in _TYPES))
+            if kinds:
+                made[key] = kinds
+        elif key == "required" and isinstance(each, list):
+            made[key] = list(dict.fromkeys(name for name in each if isinstance(name, str)))
     return made
+
+
+def _is_plain(key: str, value: Any) -> bool:
+    """Whether a keyword and its value stand for themselves."""
+    if key in ("default", "const"):
+        return True
+    if key == "type":
+        return isinstance(value, str) and value in _TYPES
+    if key == "enum":
+        return isinstance(value, list) and bool(value)
+    if key in _TEXTS:
+        return isinstance(value, str)
+    if key == "uniqueItems":
+        return isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if key == "multipleOf":
+        return number and value > 0
+    return (key in _NUMBERS and number) or (key in _COUNTS and isinstance(value, int) and number and value >= 0)
 
 
 def _resolve(reference: str, whole: Mapping[str, Any]) -> Any:
