@@ -7,11 +7,15 @@ one is printed as it stands.
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import re
 import time
-from typing import IO
+from typing import IO, TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from rich.markdown import Markdown, MarkdownElement
 
 _FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
 _EVERY_S = 0.05
@@ -81,12 +85,31 @@ class MarkdownStream:
 
     def _rendered(self, text: str) -> str:
         from rich.console import Console
-        from rich.markdown import Markdown
 
         buffer = io.StringIO()
         console = Console(file=buffer, width=self._screen()[0], force_terminal=True, color_system="standard")
-        console.print(Markdown(text.strip("\n")))
-        return buffer.getvalue().strip("\n")
+        console.print(_markdown()(text.strip("\n"), code_theme="ansi_dark"))
+        # without the blanks that fill each line: a selection would copy them, and a narrower window wrap them
+        return "\n".join(line.rstrip(" ") for line in buffer.getvalue().split("\n")).strip("\n")
+
+
+@functools.cache
+def _markdown() -> type[Markdown]:
+    """Rich's Markdown with code as it is: no padding around it and no background, which a selection would copy, and which
+    is wrong on every second terminal."""
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.markdown import CodeBlock, Markdown
+    from rich.syntax import Syntax
+
+    class Code(CodeBlock):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            code = str(self.text).rstrip()
+            yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, background_color="default")
+
+    class Plain(Markdown):
+        elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "fence": Code, "code_block": Code}
+
+    return Plain
 
 
 def split_finished(text: str) -> tuple[str, str]:

@@ -37,10 +37,12 @@ class Output(Protocol):
     def close(self) -> None: ...
 
 
-def output_for(kind: str, *, bill: bool = False, verbose: bool = False, markdown: bool = True) -> Output:
-    """The output of a format's name."""
+def output_for(
+    kind: str, *, bill: bool = False, verbose: bool = False, markdown: bool = True, structured: bool = False
+) -> Output:
+    """The output of a format's name. `structured`: the answer is JSON by a schema, shown once it was checked."""
     if kind == "text":
-        return TextOutput(bill=bill, verbose=verbose, markdown=markdown)
+        return TextOutput(bill=bill, verbose=verbose, markdown=markdown, structured=structured)
     return JsonOutput(stream=kind == "stream-json")
 
 
@@ -82,6 +84,7 @@ class TextOutput:
         bill: bool = False,
         verbose: bool = False,
         markdown: bool = True,
+        structured: bool = False,
         out: IO[str] | None = None,
         err: IO[str] | None = None,
     ) -> None:
@@ -90,6 +93,7 @@ class TextOutput:
         self._bill = bill
         self._verbose = verbose
         self.colour = is_colourful(self._err)
+        self._structured = structured
         self._rendered: Any = None
         self._markdown = markdown and is_colourful(self._out)
         self._open_line = False
@@ -103,7 +107,10 @@ class TextOutput:
     def __call__(self, event: Event) -> None:
         self._spinner.stop()
         if isinstance(event, ev.Text):
-            self._text(event.text)
+            if self._structured:
+                self._spinner.start("answering")
+            else:
+                self._text(event.text)
         elif isinstance(event, ev.Thinking):
             self._think(event.text)
         elif isinstance(event, ev.Requested):
@@ -112,7 +119,7 @@ class TextOutput:
         elif isinstance(event, ev.ToolStarted):
             self._end_text()
             self._calls[event.id] = event
-            self._spinner.start(f"{event.name} {fit(brief_arguments(event.arguments), 40)}")
+            self._spinner.start(f"{event.name} {fit(brief_arguments(event.arguments, event.name), 40)}")
         elif isinstance(event, ev.ToolFinished):
             self._tool(event)
         elif isinstance(event, ev.Notice):
@@ -123,6 +130,8 @@ class TextOutput:
             self._failed(event.error, event.advice, event.bill)
         elif isinstance(event, Result):
             self._end_text()
+            if self._structured:
+                self._show_data(event)
             if event.usage is not None and (event.usage.reported or event.bill is not None):
                 self._say(f"{closing_line(event)}", "2")
 
@@ -139,6 +148,17 @@ class TextOutput:
         self._spinner.start(label)
 
     # ---- pieces ------------------------------------------------------------------------------------------------
+
+    def _show_data(self, event: Result) -> None:
+        """The checked answer alone on stdout; one that was none is shown beside it."""
+        import json
+
+        if event.ok:
+            write(
+                self._out, json.dumps(event.data, ensure_ascii=False, indent=2 if self._out.isatty() else None) + "\n"
+            )
+        elif event.text.strip():
+            self._say(event.text.strip(), "2")
 
     def _text(self, text: str) -> None:
         self._end_thinking()
@@ -185,7 +205,8 @@ class TextOutput:
         call = self._calls.pop(event.id, None)
         mark = "✗" if event.is_error else "·"
         size = f"{event.tokens:,} tokens, {event.seconds:.1f} s"
-        head = f"{mark} {event.name} {brief_arguments(call.arguments if call else '')}".rstrip()
+        shown = brief_arguments(call.arguments if call else "", event.name)
+        head = f"{mark} {event.name} {shown}".rstrip()
         self._say(
             f"{fit(head, max(20, width_of(self._err) - len(size) - 3))}  {size}", "31" if event.is_error else "36"
         )
@@ -263,8 +284,8 @@ def short_session(id: str) -> str:
     return short_id(id)
 
 
-def brief_arguments(arguments: str) -> str:
-    """The values of a call's arguments on one line."""
+def brief_arguments(arguments: str, tool: str = "") -> str:
+    """The values of a call's arguments on one line; of a change to a file its path alone, since a diff follows."""
     import msgspec
 
     try:
@@ -273,6 +294,8 @@ def brief_arguments(arguments: str) -> str:
         return " ".join(arguments.split())[:200]
     if not isinstance(values, dict):
         return " ".join(str(values).split())[:200]
+    if tool in ("edit", "write") and isinstance(path := values.get("path"), str):
+        return " ".join(path.split())
     shown = [
         " ".join(str(value).split())[:120] if place == 0 else f"{key}={' '.join(str(value).split())[:60]}"
         for place, (key, value) in enumerate(values.items())
@@ -286,7 +309,10 @@ def describe_pass(line: Mapping[str, Any]) -> str:
         return f"repaired message {line.get('at')}: {line.get('did')}"
     done = ", ".join(f"{line[kind]} {kind}" for kind in ("trim", "stub", "fold", "drop") if line.get(kind))
     sizes = f", {line['before']:,} -> {line['after']:,} tokens" if "before" in line else ""
-    return f"{line.get('pass')} {done}{sizes}".strip()
+    for key in ("refused", "failed", "notice"):
+        if line.get(key):
+            done += f" ({line[key]})"
+    return " ".join(f"{line.get('pass')} {done}".split()) + sizes
 
 
 def plain_error(error: BrimError) -> dict[str, Any]:

@@ -23,7 +23,8 @@ from brim.agent.config import Config, Value
 from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
 from brim.cli.options import Options
-from brim.cli.output import TextOutput, brief_arguments, money, short_session
+from brim.cli.output import DIFF_COLOURS, TextOutput, brief_arguments, money, short_session
+from brim.cli.proposed import proposed_diff
 from brim.cli.spinner import Spinner
 from brim.errors import BrimError, SessionBusy
 
@@ -212,8 +213,11 @@ class Repl:
         from prompt_toolkit import PromptSession
 
         self.output.close()
-        shown = brief_arguments(json.dumps(dict(question.arguments), ensure_ascii=False))
-        self.say(f"? {question.tool}: {shown}", "33")
+        changes = proposed_diff(question.tool, question.arguments, self.workspace)
+        asked = {"path": question.arguments.get("path", "")} if changes else dict(question.arguments)
+        self.say(f"? {question.tool}: {brief_arguments(json.dumps(asked, ensure_ascii=False))}", "33")
+        for line in changes:
+            self.say(f"  {line}", DIFF_COLOURS.get(line[:1], "2"))
         self.say(f"  {question.why}", "2")
         always = f", [a]lways: {', '.join(question.rules)}" if question.rules else ""
         while True:

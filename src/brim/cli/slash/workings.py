@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from brim.agent.opening import Choice
 from brim.budget.bill import fit
-from brim.cli.output import width_of
+from brim.cli.output import short_session, width_of
 from brim.cli.slash.table import COMMANDS, command, number_of, path_of
 from brim.errors import UsageError
 
 if TYPE_CHECKING:
     from brim.cli.repl import Repl
+
+_WIDE = 90
+"""Columns from which on a command and its words stand on one line."""
+_HEAD, _TAIL = 150, 50
+"""Lines of a result that are shown of its beginning and its end."""
 
 
 @command("help", "", "this list")
@@ -25,7 +31,12 @@ async def _help(repl: Repl, rest: str) -> None:
         ("Ctrl-C", "stop the answer, what came is kept; twice: leave (Ctrl-D)"),
     ]
     for left, right in rows:
-        repl.say(fit(f"  {left:<31} {right}", width))
+        if width >= _WIDE:
+            repl.say(fit(f"  {left:<33} {right}", width))
+            continue
+        repl.say(fit(f"  {left}", width))
+        for line in textwrap.wrap(right, width - 6):
+            repl.say(f"      {line}", "2")
 
 
 @command("tools", "[last|N]", "the tools; last, or message N: all that a call returned (Ctrl-O)")
@@ -45,7 +56,8 @@ async def _tools(repl: Repl, rest: str) -> None:
 
 def _result(repl: Repl, rest: str) -> None:
     """What a call returned, as the model got it, and where the rest of it is."""
-    messages = repl.opened.agent.session.messages
+    session = repl.opened.agent.session
+    messages, session_name = session.messages, short_session(session.id)
     results = [seq for seq, each in enumerate(messages) if each.role == "tool"]
     if not results:
         raise UsageError("no tool was called yet", hint="/tools lists them")
@@ -58,7 +70,11 @@ def _result(repl: Repl, rest: str) -> None:
     call = next((each for each in calls if each.id == answered.call_id), None)
     if call is not None:
         repl.say(f"{seq}  {call.name} {call.arguments}", "36")
-    repl.say(messages[seq].text)
+    lines = messages[seq].text.splitlines()
+    if len(lines) > _HEAD + _TAIL:
+        between = f"… {len(lines) - _HEAD - _TAIL:,} lines; brim sessions show {session_name} -m {seq} has all …"
+        lines = [*lines[:_HEAD], between, *lines[-_TAIL:]]
+    repl.say("\n".join(lines))
 
 
 @command("permissions", "[allow|deny RULE]", "the rules; add one for this conversation")
