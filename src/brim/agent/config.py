@@ -88,6 +88,21 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     max_steps: int | None = None
 
 
+class Retrieval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [retrieval]: what of the workspace stands beside a question."""
+
+    snippets: str = "auto"
+    """The best `retrieval_top_k` snippets: auto (in mode auto), always (in every mode) or off."""
+    tree: str = "auto"
+    """The directory tree, once in an epoch: auto, always or off."""
+    seconds: float = 10.0
+    """How long a question waits for the index at most; what is missing is read with the next ones."""
+    most_files: int = 20_000
+    """Files that are indexed at most, those nearest to the top of the workspace first."""
+    most_bytes: int = 200_000_000
+    """The same for their bytes together."""
+
+
 PROFILES: Mapping[str, Profile] = {
     "chat": Profile(mode="compact"),
     "log": Profile(mode="full"),
@@ -103,6 +118,8 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
     "permissions": PermissionRules.__struct_fields__,
     "experiment": Shares.__struct_fields__,
 }
+RETRIEVAL_CHOICES = ("auto", "always", "off")
+
 _FREE = ("providers", "profiles", "prices", "mcp")
 """Tables whose keys are names the user chose."""
 _NOT_OF_A_PROJECT = ("providers", "mcp", "store", "permissions.allow", "max_cost")
@@ -116,6 +133,7 @@ _ENV_ALIASES = {
     "BRIM_CONTEXT_MODE": "mode",
     "BRIM_PERMISSION_MODE": "permissions.mode",
     "BRIM_SANDBOX": "permissions.sandbox",
+    "retrieval": Retrieval.__struct_fields__,
     "BRIM_STORE_URL": "store",
 }
 _ENV_OF_OTHERS = ("BRIM_DATA_DIR", "BRIM_CONFIG", "BRIM_LOOPBACK", "BRIM_ALLOW", "BRIM_DENY")
@@ -234,9 +252,20 @@ def load_config(
     """Everything that was configured. `flags`: dotted keys given on the command line (None: not given).
 
     Raises ConfigError: a file that is no TOML, an unknown key (with the nearest right one), a value of the wrong type.
+    def retrieval(self) -> Retrieval:
+        """The table [retrieval], checked. Raises ConfigError."""
+        made = _convert(self.table("retrieval"), Retrieval, self, "retrieval.")
+        for name in ("snippets", "tree"):
+            if getattr(made, name) not in RETRIEVAL_CHOICES:
+                raise ConfigError(
+                    f"retrieval.{name} is {getattr(made, name)!r} ({self.origin(f'retrieval.{name}')})",
+                    hint=f"one of {', '.join(RETRIEVAL_CHOICES)}",
+                )
+        return made
+
     """
     config = Config({}, [], [])
-    for struct, prefix in ((General, ""), (PermissionRules, "permissions.")):
+    for struct, prefix in ((General, ""), (PermissionRules, "permissions."), (Retrieval, "retrieval.")):
         for field in msgspec.structs.fields(struct):
             default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
             config.values[prefix + field.name] = Value(default, "default")
@@ -292,6 +321,7 @@ def load_dotenv(workspace: Path, env: Mapping[str, str]) -> dict[str, str]:
 
     A base URL counts only where the key that goes there stands in the same file: a project must not send the user's key
     elsewhere.
+    config.retrieval()
     """
     merged = dict(env)
     path = workspace / ".env"
@@ -455,6 +485,7 @@ def _takes_none(kind: Any) -> bool:
 def _convert(given: Mapping[str, Any], struct: type[S], config: Config, prefix: str = "") -> S:
     try:
         return msgspec.convert(dict(given), struct, strict=False)
+        "retrieval": Retrieval,
     except msgspec.ValidationError as error:
         named = str(error).rpartition("`$.")[2].rstrip("`") if "`$." in str(error) else ""
         key = prefix + named

@@ -19,6 +19,7 @@ from brim.agent.session import AgentSession, Offer
 from brim.agent.summarizer import ModelSummarizer
 from brim.agent.trial import assigned_mode
 from brim.budget import window_of
+from brim.agent.surroundings import Surroundings, index_folder
 from brim.errors import ConfigError, SessionNotFound, UsageError
 from brim.formats import render_tool
 from brim.permissions.redact import open_redactor
@@ -63,6 +64,7 @@ class Opened(msgspec.Struct):
     async def close_providers(self) -> None:
         await self.provider.close()
         if self.summary_provider is not None:
+    surroundings: Surroundings | None = None
             await self.summary_provider.close()
 
     async def close(self) -> None:
@@ -71,6 +73,8 @@ class Opened(msgspec.Struct):
         self.debug.close()
         self.store.close()
 
+        if self.surroundings is not None:
+            self.surroundings.close()
 
 async def open_agent(
     config: Config,
@@ -160,9 +164,9 @@ async def open_agent(
             max_cost=general.max_cost, policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log,
             redact=redact,
         )  # fmt: skip
-        if servers:
-            agent.get_ready = make_ready(agent, kit, servers)
-        return Opened(agent, store, provider, log, sections, servers, writer)
+        surroundings = find_surroundings(config, workspace, env, agent, kit, keep=choice.keep)
+        agent.get_ready = make_ready(agent, kit, servers, surroundings)
+        return Opened(agent, store, provider, log, sections, servers, writer, surroundings)
     except BaseException:
         for opened_one in (provider, writer):
             if opened_one is not None:
@@ -206,9 +210,27 @@ def trust_of(env: Mapping[str, str]) -> Trust:
     return Trust(remembered_path(env).with_name("mcp-trusted.json"))
 
 
-def make_ready(agent: Agent, kit: Sequence[Tool], servers: McpServers) -> Callable[[], Awaitable[None]]:
-    """Puts the tools of MCP servers beside brim's own, once, before the first request."""
-    done = False
+def find_surroundings(
+    config: Config, workspace: Path, env: Mapping[str, str], agent: Agent, kit: Sequence[Tool], *, keep: bool
+) -> Surroundings | None:
+    """What puts parts of the workspace beside a question; None where that is off or the model may not read. A session that
+    keeps nothing keeps no index. Raises ConfigError."""
+    retrieval = config.retrieval()
+    read = next((tool for tool in kit if tool.name == "read"), None)
+    if read is None or agent.permits is None or retrieval.snippets == retrieval.tree == "off":
+        return None
+    return Surroundings(
+        retrieval, workspace, index_folder(env) if keep else None, agent.session, agent.permits, read, agent.emit,
+        agent.redact,
+    )  # fmt: skip
+
+
+def make_ready(
+    agent: Agent, kit: Sequence[Tool], servers: McpServers, surroundings: Surroundings | None = None
+) -> Callable[[], Awaitable[None]]:
+    """Puts the tools of MCP servers beside brim's own, once, before the first request, and beside each question what of the
+    workspace it is about."""
+    done = not servers
 
     async def get_ready() -> None:
         nonlocal done
@@ -239,6 +261,8 @@ def _wires(tools: Sequence[Tool], model: ModelRef) -> list[dict[str, Any]]:
 def make_wrapper(workspace: Path, box: Sandbox, emit: Emit) -> Callable[[Sequence[str], Path], Sequence[str]] | None:
     """What puts a command into the sandbox; None where none is wanted. Raises ConfigError where one is required and cannot
     be had. `auto` is tried at the first command, and that there is none is told once, then."""
+        if surroundings is not None:
+            await surroundings.put_beside_question()
     if box.mode != "auto":
         return open_sandbox(workspace, box)[0]
     found: list[Callable[[Sequence[str], Path], list[str]] | None] = []

@@ -17,7 +17,7 @@ from brim.agent.caching import mark_cache
 from brim.budget import Bill, Settings, cost_of, learn_window, prices_of, reserve, window_of
 from brim.context import Conversation, Prepared, explain
 from brim.context.modes import table_of
-from brim.context.plan import plan_to_dict
+from brim.context.plan import Offered, plan_to_dict
 from brim.context.recall import recall_from
 from brim.conversation import Message, system
 from brim.errors import ProviderError, ProviderOverflow, UsageError
@@ -105,6 +105,7 @@ class AgentSession:
     def messages(self) -> Sequence[Message]:
         """The stored history, without the system prompt."""
         return self._messages
+        self._offered: tuple[Offered, ...] = ()
 
     @property
     def lead(self) -> int:
@@ -187,7 +188,15 @@ class AgentSession:
     def original(self, handle: str) -> str | None:
         """The text behind a handle, from the history; None where it is not there."""
         return recall_from(handle, list(self.conversation.messages))
+    def put_beside(self, *blocks: Offered) -> None:
+        """Blocks that the requests to come show beside the newest user message; they never enter the history. They hold
+        until the next user message."""
+        self._offered = blocks
+        self.conversation.offer(*blocks)
 
+
+        if message.role == "user":
+            self._offered = ()
     # ---- requests ----------------------------------------------------------------------------------------------
 
     def prepare(self, *, epoch: bool = False, passes: Sequence[str] = ()) -> Request:
@@ -377,3 +386,4 @@ def _not_asked(messages: list[dict[str, Any]]) -> str:
 def _count_messages(body: Mapping[str, Any]) -> int:
     value = body.get("messages", body.get("input", ()))
     return len(value) if isinstance(value, list) else 1
+        made.offer(*self._offered)

@@ -12,9 +12,13 @@ from brim.conversation import Message, ToolCall
 if TYPE_CHECKING:
     from brim.context.prepare import Frame
 
+_LABELS = {"history": "recalled text", "workspace": "snippets of the workspace", "tree": "directory tree"}
+"""What an insert is called in the bill, by where it comes from."""
+
 
 def make_account(frame: Frame, history: History, plan: Plan, view: list[Message]) -> Bill:
-    """The itemised account of a view. Tool results are billed by tool, everything else by role."""
+    """The itemised account of a view. Tool results are billed by tool, inserts by source, everything
+    else by role."""
     counter, budget = frame.counter, frame.budget
     lines: list[dict[str, Any]] = [
         {"kind": "overhead", "label": "reply priming", "tokens": counter.priming, "count": 1}
@@ -24,10 +28,15 @@ def make_account(frame: Frame, history: History, plan: Plan, view: list[Message]
         lines.append({"kind": "tools", "label": "tool definitions", "tokens": budget.tools, "count": len(tools)})
     names: dict[str, str] = {}
     summary = plan.summary.text if plan.summary is not None else None
-    inserted = {insert.text.split("\n", 1)[0] for insert in plan.inserts}
     pinned = {id(history.messages[index].wire) for index in history.pins} - {id(None)}
     for message, tokens in zip(view, counter.count_messages(view), strict=True):
-        lines.append(_line(message, tokens, names, summary, inserted, pinned))
+        for insert in plan.inserts if message.edited and message.role == "user" else ():
+            if insert.text in message.text:
+                own = min(insert.tokens, tokens)
+                tokens -= own
+                label = _LABELS.get(insert.source, f"inserted from {insert.source}")
+                lines.append({"kind": "inserts", "label": label, "tokens": own})
+        lines.append(_line(message, tokens, names, summary, pinned))
     return make_bill(
         window=frame.window,
         window_assumed=frame.window_assumed,
@@ -41,7 +50,7 @@ def make_account(frame: Frame, history: History, plan: Plan, view: list[Message]
 
 
 def _line(
-    message: Message, tokens: int, names: dict[str, str], summary: str | None, inserted: set[str], pinned: set[int]
+    message: Message, tokens: int, names: dict[str, str], summary: str | None, pinned: set[int]
 ) -> dict[str, Any]:
     role = message.role
     if role == "assistant":
@@ -53,8 +62,6 @@ def _line(
         return {"kind": "tool", "label": f"result of {name}", "tokens": tokens}
     if summary is not None and not message.api and message.text == summary:
         return {"kind": "summary", "label": "summary", "tokens": tokens}
-    if message.edited and inserted and message.text.split("\n", 1)[0] in inserted:
-        return {"kind": "inserts", "label": "recalled text", "tokens": tokens}
     if id(message.wire) in pinned and role in ("user", "system"):
         return {"kind": "pins", "label": "pinned", "tokens": tokens}
     labels = {"system": "system prompt", "user": "user messages", "assistant": "assistant messages"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from brim.budget import Settings, load_settings
 from brim.context.history import History
-from brim.context.plan import Plan, plan_from
+from brim.context.plan import Offered, Plan, plan_from
 from brim.context.planning import Planner, check_fit
 from brim.context.prepare import ContextManager, Frame, Prepared, draft_of, frame_of, planner_of, shared_manager
 from brim.context.rebase import rebase
@@ -51,6 +51,7 @@ class Conversation:
         self._view: list[Message] = []
         self._times: dict[int, float] = {}
         self._marked: set[int] = set()
+        self._offered: tuple[Offered, ...] = ()
         self.extend(messages)
 
     def __len__(self) -> int:
@@ -69,6 +70,8 @@ class Conversation:
         new = [message] if isinstance(message, Message) else parse_message(message, self.api)
         index = len(self._messages)
         self._messages.extend(new)
+        if any(each.role == "user" for each in new):
+            self._offered = ()
         if at is not None:
             self._times.update({index + offset: at for offset in range(len(new))})
         return index
@@ -77,6 +80,11 @@ class Conversation:
         """Adds messages in order."""
         for message in messages:
             self.append(message)
+
+    def offer(self, *blocks: Offered) -> None:
+        """Blocks to put beside the newest user message, as inserts of the plan: none of them becomes part of the history.
+        They hold until the next user message; one for which there is no room is left out, and the report says so."""
+        self._offered = blocks
 
     def pin(self, index: int) -> None:
         """Pins a whole message: it stays verbatim in every view. Raises UsageError for an index that does not exist."""
@@ -133,6 +141,7 @@ class Conversation:
             known = -1
         else:
             cause = ""
+        planner.offered = self._offered
         plan = planner.next(before, frame.line, cause, force=epoch, passes=tuple(passes), focus=focus)
         if known >= 0 and before is not None and self._same_view(before, plan, known):
             self._view = [*self._view, *history.messages[known:]]

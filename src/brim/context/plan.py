@@ -63,6 +63,16 @@ class Insert(msgspec.Struct, frozen=True, omit_defaults=True):
     handle: str = ""
 
 
+class Offered(msgspec.Struct, frozen=True):
+    """A block that may become an insert beside the newest user message: what `source` found for it, and `why`. With
+    `lasting` it is wanted once in an epoch, not with every question."""
+
+    text: str
+    source: str
+    why: dict[str, Any]
+    lasting: bool = False
+
+
 class Sent(msgspec.Struct, frozen=True, omit_defaults=True):
     """How much of the history the last view was made from: `count` messages whose chained content hash is `hash`,
     `before` messages at the request before that, `at` when (Unix seconds, None where no clock was given)."""

@@ -8,7 +8,7 @@ overflow       what cannot go is larger than the budget: ContextOverflow, with t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from brim.context import passes
 from brim.context.draft import Draft
 from brim.context.inserts import Gone, index_of, recall_for
 from brim.context.modes import table_of, trigger
-from brim.context.plan import Fate, Insert, Plan, Sent, Summary
+from brim.context.plan import Fate, Insert, Offered, Plan, Sent, Summary
 from brim.context.relevance import Terms
 from brim.context.render import render
 from brim.context.summarise import summarise, summary_room
@@ -52,6 +52,7 @@ class Planner:
         self.report: list[Line] = []
         self.summary: Summary | None = None
         self.inserts: tuple[Insert, ...] = ()
+        self.offered: Sequence[Offered] = ()
         self._gone: Gone | None = None
         self.before: Plan | None = None
         self.focus = ""
@@ -118,6 +119,7 @@ class Planner:
             started = None  # the passes found nothing to lower: the epoch goes on
         pressed = started is not None and not started.startswith("pays")
         self._bring_back(plan, pressed)
+        self._take_offered(plan, pressed)
         n = len(draft.history)
         seen = plan.seen
         if draft.now is not None and n > plan.sent.count:
@@ -157,6 +159,28 @@ class Planner:
             before = draft.used
             self.measure()
             self.report.append({"pass": "insert", **insert.why, "before": before, "after": draft.used})
+
+    def _take_offered(self, plan: Plan, pressed: bool) -> None:
+        """What was found outside for the newest question stands beside it from now on, where there is room. A question that
+        was sent without it stays as it was sent, until an epoch begins under pressure."""
+        draft = self.draft
+        question = draft.history.last_user
+        if not self.offered or question < 0 or not (pressed or self.before is None or question >= plan.sent.count):
+            return
+        for each in self.offered:
+            if any(have.source == each.source and (each.lasting or have.anchor == question) for have in self.inserts):
+                continue
+            tokens = draft.count(each.text)
+            room = int(trigger(draft.mode, self.settings) * draft.budget) - draft.used
+            if tokens > room:
+                self.report.append({"pass": "insert", "source": each.source, "left_out": tokens, "room": room})
+                continue
+            self.inserts = (*self.inserts, Insert(question, each.text, each.source, each.why, tokens))
+            before = draft.used
+            self.measure()
+            self.report.append(
+                {"pass": "insert", "source": each.source, **each.why, "before": before, "after": draft.used}
+            )
 
     # ---- arrival -----------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ def render(history: History, plan: Plan, *, recall: bool) -> list[Message]:
     """The messages of the view, in order. Kept messages are the history's own objects."""
     out: list[Message] = []
     messages, dialect = history.messages, history.dialect
-    inserts = {insert.anchor: insert for insert in plan.inserts}
+    inserts = _by_anchor(plan.inserts)
     pending = plan.summary.text if plan.summary is not None else None
     head = _leading_systems(messages)
     at = 0
@@ -54,6 +54,16 @@ def render(history: History, plan: Plan, *, recall: bool) -> list[Message]:
                 out.append(shown)
         at = max(at, fate.end)
     return out
+
+
+def _by_anchor(inserts: Sequence[Insert]) -> dict[int, Insert]:
+    """What stands before each message: several inserts there as one, in the plan's order."""
+    found: dict[int, Insert] = {}
+    for insert in inserts:
+        before = found.get(insert.anchor)
+        text = insert.text if before is None else f"{before.text}\n\n{insert.text}"
+        found[insert.anchor] = insert if before is None else msgspec.structs.replace(before, text=text)
+    return found
 
 
 def _leading_systems(messages: Sequence[Message]) -> int:

@@ -20,8 +20,9 @@ MOST_BYTES = 200_000_000
 MOST_FILE_BYTES = 400_000
 _SECONDS = 20
 
-_noise_extensions = """png jpg jpeg gif bmp ico icns webp tif tiff svg eps psd ai pdf ps dvi djvu mp3 mp4 m4a ogg wav flac avi mov mkv
-    webm
+_noise_extensions = """
+    png jpg jpeg gif bmp ico icns webp tif tiff svg eps psd ai pdf ps dvi djvu mp3 mp4 m4a ogg wav flac avi mov
+    mkv webm
     woff woff2 ttf otf eot zip gz tgz bz2 xz zst 7z rar tar jar war whl egg deb rpm apk dmg iso exe dll so dylib a o obj lib
     class pyc pyo pyd wasm bin dat data db sqlite sqlite3 parquet feather arrow npy npz mat h5 hdf5 pkl pickle joblib pt pth
     onnx safetensors gguf model fits fit ecsv csv tsv xls xlsx doc docx ppt pptx odt ods po mo pot ipynb map lock log out
