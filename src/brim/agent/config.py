@@ -77,17 +77,6 @@ class PermissionRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         return Sandbox(mode=mode, network=self.network)
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table [profiles.NAME]: what a kind of task starts with."""
-
-    model: str | None = None
-    mode: str | None = None
-    system: str | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
-    max_steps: int | None = None
-
-
 class Retrieval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [retrieval]: what of the workspace stands beside a question."""
 
@@ -103,6 +92,19 @@ class Retrieval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The same for their bytes together."""
 
 
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table [profiles.NAME]: what a kind of task starts with."""
+
+    model: str | None = None
+    mode: str | None = None
+    system: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_steps: int | None = None
+
+
+RETRIEVAL_CHOICES = ("auto", "always", "off")
+
 PROFILES: Mapping[str, Profile] = {
     "chat": Profile(mode="compact"),
     "log": Profile(mode="full"),
@@ -116,10 +118,9 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
     "context": _PLAIN_SETTINGS,
     "tools": Caps.__struct_fields__,
     "permissions": PermissionRules.__struct_fields__,
+    "retrieval": Retrieval.__struct_fields__,
     "experiment": Shares.__struct_fields__,
 }
-RETRIEVAL_CHOICES = ("auto", "always", "off")
-
 _FREE = ("providers", "profiles", "prices", "mcp")
 """Tables whose keys are names the user chose."""
 _NOT_OF_A_PROJECT = ("providers", "mcp", "store", "permissions.allow", "max_cost")
@@ -133,7 +134,6 @@ _ENV_ALIASES = {
     "BRIM_CONTEXT_MODE": "mode",
     "BRIM_PERMISSION_MODE": "permissions.mode",
     "BRIM_SANDBOX": "permissions.sandbox",
-    "retrieval": Retrieval.__struct_fields__,
     "BRIM_STORE_URL": "store",
 }
 _ENV_OF_OTHERS = ("BRIM_DATA_DIR", "BRIM_CONFIG", "BRIM_LOOPBACK", "BRIM_ALLOW", "BRIM_DENY")
@@ -220,6 +220,17 @@ class Config(msgspec.Struct):
         """The table [mcp], checked. Raises ConfigError."""
         return check_servers(_convert(self.table("mcp"), McpSettings, self, "mcp."))
 
+    def retrieval(self) -> Retrieval:
+        """The table [retrieval], checked. Raises ConfigError."""
+        made = _convert(self.table("retrieval"), Retrieval, self, "retrieval.")
+        for name in ("snippets", "tree"):
+            if getattr(made, name) not in RETRIEVAL_CHOICES:
+                raise ConfigError(
+                    f"retrieval.{name} is {getattr(made, name)!r} ({self.origin(f'retrieval.{name}')})",
+                    hint=f"one of {', '.join(RETRIEVAL_CHOICES)}",
+                )
+        return made
+
     def profile(self, name: str) -> Profile:
         """A profile by name. Raises ConfigError naming those there are."""
         own = self.table("profiles")
@@ -252,17 +263,6 @@ def load_config(
     """Everything that was configured. `flags`: dotted keys given on the command line (None: not given).
 
     Raises ConfigError: a file that is no TOML, an unknown key (with the nearest right one), a value of the wrong type.
-    def retrieval(self) -> Retrieval:
-        """The table [retrieval], checked. Raises ConfigError."""
-        made = _convert(self.table("retrieval"), Retrieval, self, "retrieval.")
-        for name in ("snippets", "tree"):
-            if getattr(made, name) not in RETRIEVAL_CHOICES:
-                raise ConfigError(
-                    f"retrieval.{name} is {getattr(made, name)!r} ({self.origin(f'retrieval.{name}')})",
-                    hint=f"one of {', '.join(RETRIEVAL_CHOICES)}",
-                )
-        return made
-
     """
     config = Config({}, [], [])
     for struct, prefix in ((General, ""), (PermissionRules, "permissions."), (Retrieval, "retrieval.")):
@@ -289,6 +289,7 @@ def load_config(
     config.general()
     config.settings()
     config.permissions()
+    config.retrieval()
     config.experiment()
     config.mcp()
     return config
@@ -321,7 +322,6 @@ def load_dotenv(workspace: Path, env: Mapping[str, str]) -> dict[str, str]:
 
     A base URL counts only where the key that goes there stands in the same file: a project must not send the user's key
     elsewhere.
-    config.retrieval()
     """
     merged = dict(env)
     path = workspace / ".env"
@@ -453,6 +453,7 @@ def _from_text(key: str, given: str, variable: str) -> Any:
         "context": Settings,
         "tools": Caps,
         "permissions": PermissionRules,
+        "retrieval": Retrieval,
         "experiment": Shares,
     }[table]
     field = next(each for each in msgspec.structs.fields(struct) if each.name == name)
@@ -485,7 +486,6 @@ def _takes_none(kind: Any) -> bool:
 def _convert(given: Mapping[str, Any], struct: type[S], config: Config, prefix: str = "") -> S:
     try:
         return msgspec.convert(dict(given), struct, strict=False)
-        "retrieval": Retrieval,
     except msgspec.ValidationError as error:
         named = str(error).rpartition("`$.")[2].rstrip("`") if "`$." in str(error) else ""
         key = prefix + named

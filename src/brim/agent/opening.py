@@ -17,9 +17,9 @@ from brim.agent.permit import Ask, Permits, Remember
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.session import AgentSession, Offer
 from brim.agent.summarizer import ModelSummarizer
+from brim.agent.surroundings import Surroundings, index_folder
 from brim.agent.trial import assigned_mode
 from brim.budget import window_of
-from brim.agent.surroundings import Surroundings, index_folder
 from brim.errors import ConfigError, SessionNotFound, UsageError
 from brim.formats import render_tool
 from brim.permissions.redact import open_redactor
@@ -60,21 +60,21 @@ class Opened(msgspec.Struct):
     sections: list[Section]
     servers: McpServers
     summary_provider: Provider | None = None
+    surroundings: Surroundings | None = None
 
     async def close_providers(self) -> None:
         await self.provider.close()
         if self.summary_provider is not None:
-    surroundings: Surroundings | None = None
             await self.summary_provider.close()
 
     async def close(self) -> None:
+        if self.surroundings is not None:
+            self.surroundings.close()
         await self.servers.close()
         await self.close_providers()
         self.debug.close()
         self.store.close()
 
-        if self.surroundings is not None:
-            self.surroundings.close()
 
 async def open_agent(
     config: Config,
@@ -234,6 +234,8 @@ def make_ready(
 
     async def get_ready() -> None:
         nonlocal done
+        if surroundings is not None:
+            await surroundings.put_beside_question()
         if done:
             return
         more = await servers.offered(tool_counter(agent))
@@ -261,8 +263,6 @@ def _wires(tools: Sequence[Tool], model: ModelRef) -> list[dict[str, Any]]:
 def make_wrapper(workspace: Path, box: Sandbox, emit: Emit) -> Callable[[Sequence[str], Path], Sequence[str]] | None:
     """What puts a command into the sandbox; None where none is wanted. Raises ConfigError where one is required and cannot
     be had. `auto` is tried at the first command, and that there is none is told once, then."""
-        if surroundings is not None:
-            await surroundings.put_beside_question()
     if box.mode != "auto":
         return open_sandbox(workspace, box)[0]
     found: list[Callable[[Sequence[str], Path], list[str]] | None] = []

@@ -91,6 +91,7 @@ class AgentSession:
         self._meta = dict(session.meta)
         self._window = window if window is not None else model.window
         self._margin = self.settings.margin
+        self._offered: tuple[Offered, ...] = ()
         store.acquire(self.id)
         stored = store.load(self.id)
         self.incomplete = {each.seq for each in stored if each.incomplete}
@@ -105,7 +106,6 @@ class AgentSession:
     def messages(self) -> Sequence[Message]:
         """The stored history, without the system prompt."""
         return self._messages
-        self._offered: tuple[Offered, ...] = ()
 
     @property
     def lead(self) -> int:
@@ -167,7 +167,15 @@ class AgentSession:
         for message in messages:
             self._add(message, when)
 
+    def put_beside(self, *blocks: Offered) -> None:
+        """Blocks that the requests to come show beside the newest user message; they never enter the history. They hold
+        until the next user message."""
+        self._offered = blocks
+        self.conversation.offer(*blocks)
+
     def _add(self, message: Message, at: float) -> None:
+        if message.role == "user":
+            self._offered = ()
         self._times[len(self._messages)] = at
         self._messages.append(message)
         self.conversation.append(message, at=at)
@@ -188,15 +196,7 @@ class AgentSession:
     def original(self, handle: str) -> str | None:
         """The text behind a handle, from the history; None where it is not there."""
         return recall_from(handle, list(self.conversation.messages))
-    def put_beside(self, *blocks: Offered) -> None:
-        """Blocks that the requests to come show beside the newest user message; they never enter the history. They hold
-        until the next user message."""
-        self._offered = blocks
-        self.conversation.offer(*blocks)
 
-
-        if message.role == "user":
-            self._offered = ()
     # ---- requests ----------------------------------------------------------------------------------------------
 
     def prepare(self, *, epoch: bool = False, passes: Sequence[str] = ()) -> Request:
@@ -359,6 +359,7 @@ class AgentSession:
         for seq in self.pins:
             if seq < len(self._messages):
                 made.pin(seq + self.lead)
+        made.offer(*self._offered)
         return made
 
     def preview(self) -> Prepared:
@@ -386,4 +387,3 @@ def _not_asked(messages: list[dict[str, Any]]) -> str:
 def _count_messages(body: Mapping[str, Any]) -> int:
     value = body.get("messages", body.get("input", ()))
     return len(value) if isinstance(value, list) else 1
-        made.offer(*self._offered)
