@@ -28,6 +28,19 @@ class Home(msgspec.Struct):
         out, err = process.communicate(input, timeout=timeout)
         return Ran(process.returncode, out, err)
 
+    def manage(self, *arguments: str, timeout: float = 60, **env: str) -> Ran:
+        """`brim ARGUMENTS` to its end."""
+        ran = subprocess.run(
+            [sys.executable, "-m", "brim.cli.manage", *arguments],
+            cwd=self.work,
+            env={**self.env, **env},
+            input="",
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        return Ran(ran.returncode, ran.stdout, ran.stderr)
+
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """The same without waiting."""
         return subprocess.Popen(

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -197,6 +198,132 @@ def test_a_server_gets_no_secret_that_it_is_not_given(tmp_path: Path) -> None:
     assert ran.code == 0, ran
     assert "GIVEN_TOKEN" in told and "OTHER_TOKEN" not in told
     assert "unwanted" not in told and "sk-test" not in told
+
+
+def test_an_image_reaches_a_model_that_sees_it(tmp_path: Path) -> None:
+    """An image that a tool returns is shown to a model whose tool results hold images, named with its handle to any other;
+    embedded text and structured content are text for both."""
+    script = write_server(tmp_path)
+    told: dict[str, Any] = {}
+    for api, model in (("anthropic", "anthropic/claude-sonnet-4-5"), ("openai", "openai/gpt-4o")):
+        with ScriptedProvider([tool_call("mcp__t__picture", {}), reply("seen")]) as upstream:
+            home = make_user(tmp_path / api, upstream.base_url, server_table("t", script))
+            home.env.update(ANTHROPIC_API_KEY="sk-ant-test", ANTHROPIC_BASE_URL=upstream.url)
+            ran = home.run("look", "--allow", "mcp__t", "--model", model)
+            assert ran.code == 0, ran
+            told[api] = upstream.requests[-1].body["messages"][-1]["content"]
+    block = told["anthropic"][0]["content"]
+    assert [each["type"] for each in block] == ["text", "image"] and block[1]["source"]["media_type"] == "image/png"
+    for text in (block[0]["text"], told["openai"]):
+        assert "a picture:" in text and "embedded words" in text and '"width": 8' in text and "kept as " in text
+    assert "cannot be shown" in told["openai"] and "cannot be shown" not in block[0]["text"]
+
+
+def test_the_tools_of_a_server_can_be_chosen(tmp_path: Path) -> None:
+    """include and exclude are globs over the server's own names; exclude wins."""
+    script = write_server(tmp_path)
+    with ScriptedProvider([reply("done")]) as upstream:
+        table = server_table("t", script, include=["g*", "fail", "crash"], exclude=["cr*"])
+        assert make_user(tmp_path / "home", upstream.base_url, table).run("hello").code == 0
+        offered = [name for name in definitions(upstream.requests[0].body) if name.startswith("mcp__")]
+    assert offered == ["mcp__t__fail", "mcp__t__greet"]
+
+
+def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    """A call past the server's timeout is an error that says so; the turn goes on."""
+    script = write_server(tmp_path)
+    with ScriptedProvider([tool_call("mcp__t__wait", {"seconds": 60}), reply("done")]) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, server_table("t", script, timeout=0.5))
+        ran = home.run("wait", "--allow", "mcp__t")
+        told = results(upstream.requests[-1].body)[0]
+    assert ran.code == 0 and "did not answer within 0.5 s" in told and "mcp.servers.t.timeout" in told
+
+
+def test_without_the_extra_the_user_is_told_what_to_install(tmp_path: Path) -> None:
+    """A configured server without the MCP client costs one notice that names the extra; the answer comes."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "mcp.py").write_text('raise ImportError("no mcp here")\n')
+    script = write_server(tmp_path)
+    with ScriptedProvider([reply("done")]) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url, server_table("t", script))
+        ran = home.run("hello", PYTHONPATH=str(tmp_path / "hidden"))
+    assert ran.code == 0 and ran.out.strip() == "done", ran
+    assert "pip install 'brim[mcp]'" in ran.err and "Traceback" not in ran.err
+
+
+def test_a_project_starts_no_server_by_itself(tmp_path: Path) -> None:
+    """Neither a project's .mcp.json nor its config starts anything; the user is told, and what they trust is this very
+    definition: changed, it is not started again."""
+    script = write_server(tmp_path)
+    canary = tmp_path / "canary"
+    entry = {"command": sys.executable, "args": [str(script), "--pid", str(canary)]}
+    with ScriptedProvider([reply("done")], repeat_last=True) as upstream:
+        home = make_user(tmp_path / "home", upstream.base_url)
+        (home.work / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+        (home.work / ".brim").mkdir()
+        (home.work / ".brim" / "config.toml").write_text(server_table("configured", script, "--pid", str(canary)))
+        ran = home.run("hello")
+        assert ran.code == 0 and not canary.exists()
+        assert "theirs" in ran.err and "brim mcp trust" in ran.err and "mcp.servers is left out" in ran.err
+        shown = home.manage("mcp", "trust")
+        assert "theirs  not trusted: " in shown.out and str(canary) in shown.out and not canary.exists()
+        assert home.manage("mcp", "trust", "theirs").code == 0
+        assert home.run("hello").code == 0
+        assert "mcp__theirs__greet" in definitions(upstream.requests[-1].body) and canary.exists()
+        canary.unlink()
+        entry["args"] = [*entry["args"], "--noise"]
+        (home.work / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+        ran = home.run("hello")
+        assert "brim mcp trust" in ran.err and not canary.exists()
+        assert home.manage("mcp", "trust", "nobody").code == 2
+
+
+def test_brim_mcp_list_says_what_there_is(tmp_path: Path) -> None:
+    """`brim mcp list` starts each server, says its state, tools and tokens, ends it, and ends with 1 where one failed."""
+    script = write_server(tmp_path)
+    pids = tmp_path / "pids"
+    tables = [
+        server_table("good", script, "--pid", str(pids)),
+        server_table("many", script, "--tools", "60", "--pid", str(pids)),
+        server_table("bad", script, "--die"),
+        server_table("off", script, enabled=False),
+    ]
+    home = make_user(tmp_path / "home", "http://127.0.0.1:9/v1", *tables)
+    ran = home.manage("mcp", "list")
+    assert ran.code == 1, ran
+    lines = {line.split()[0]: line for line in ran.out.splitlines()}
+    assert "ready: 7 tools" in lines["good"] and "all in every request" in lines["good"]
+    assert "ready: 67 tools" in lines["many"] and "through find_tool" in lines["many"]
+    assert "failed: it ended with exit code 3" in lines["bad"] and lines["off"] == "off  off"
+    told = json.loads(home.manage("mcp", "list", "--json").out)["servers"]
+    assert [each["state"] for each in told] == ["ready", "ready", "failed", "off"]
+    assert "mcp__many__numbered_059" in told[1]["tools"] and told[1]["tokens"] > 2_000
+    assert not any(alive(int(each)) for each in pids.read_text().split())
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ('[mcp.servers.a]\ncommand = "x"\nurl = "http://x"\n', "either command or url"),
+        ("[mcp.servers.a]\n", "either command or url"),
+        ('[mcp.servers.a__b]\ncommand = "x"\n', "the name is not usable"),
+        ('[mcp.servers.a]\ncommand = "x"\ntimeuot = 5\n', "timeuot"),
+        ('[mcp.servers.a]\nurl = "ftp://x"\n', "http://"),
+        ("[mcp]\nschema_token = 5\n", "schema_token"),
+    ],
+)
+def test_a_wrong_table_is_told(tmp_path: Path, config: str, words: str) -> None:
+    """A server that could never start is an error of the configuration, with its name and exit code 78."""
+    ran = make_user(tmp_path / "home", "http://127.0.0.1:9/v1", config).run("hello")
+    assert ran.code == 78 and words in ran.err and "mcp" in ran.err, ran
+
+
+def test_nothing_of_the_mcp_client_is_imported_before_a_server_starts() -> None:
+    """The SDK takes a second to import: only a session with servers pays for it."""
+    modules = "brim.cli.ai, brim.agent.opening, brim.cli.commands.mcp"
+    code = f"import sys, {modules}; print('mcp' in sys.modules, 'pydantic' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "False"]
 
 
 @pytest.fixture

@@ -151,7 +151,8 @@ def _typed(tool: str, name: str, value: Any, schema: Mapping[str, Any]) -> Any:
     fits = isinstance(value, _TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
     if fits:
         if wanted == "string" and "enum" in schema and value not in schema["enum"]:
-            raise ToolError(f"parameter {name!r} of {tool} is {value!r}; it must be one of {', '.join(map(str, schema['enum']))}")
+            allowed = ", ".join(map(str, schema["enum"]))
+            raise ToolError(f"parameter {name!r} of {tool} is {value!r}; it must be one of {allowed}")
         return value
     if isinstance(value, str) and wanted in ("integer", "number", "boolean"):
         text = value.strip().lower()
