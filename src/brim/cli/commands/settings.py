@@ -167,6 +167,7 @@ def settings_schema() -> dict[str, Any]:
     from brim.agent.config import General, PermissionRules, Profile
     from brim.budget import Settings
     from brim.tools import Caps
+    from brim.tools.mcp import McpSettings, ServerSettings
 
     def of(struct: Any, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
         told = described(struct)
@@ -183,6 +184,8 @@ def settings_schema() -> dict[str, Any]:
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
     free = {"type": "object", "additionalProperties": {"type": "object"}}
+    servers = of(McpSettings, without=("servers",))
+    servers["properties"]["servers"] = {"type": "object", "additionalProperties": of(ServerSettings)}
     whole = of(General)
     whole["properties"] |= {
         "context": of(Settings, without=("summarizer", "relevance")),
@@ -191,7 +194,7 @@ def settings_schema() -> dict[str, Any]:
         "profiles": {"type": "object", "additionalProperties": of(Profile)},
         "providers": free,
         "prices": {"type": "object"},
-        "mcp": free,
+        "mcp": servers,
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "brim's settings", **whole}
 
@@ -231,9 +234,15 @@ def _shown(value: Any) -> str:
     return "none" if value is None else value if isinstance(value, str) and value else as_json(value)
 
 
+def _hidden(value: Any) -> Any:
+    return {name: given if "${" in str(given) else "(set)" for name, given in value.items()}
+
+
 def _masked(value: Any) -> Any:
-    """A provider's table without its key."""
+    """A table without its keys and, of an MCP server, without the values of variables and headers."""
     if not isinstance(value, dict):
         return value
+    if any(isinstance(each, dict) for each in value.values()):
+        return {key: _hidden(each) if key in ("env", "headers") else _masked(each) for key, each in value.items()}
     return {key: "(set)" if "key" in key and isinstance(given, str) and not given.startswith("$") else given
             for key, given in value.items()}  # fmt: skip
