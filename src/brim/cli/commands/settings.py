@@ -242,7 +242,10 @@ def _masked(value: Any) -> Any:
     """A table without its keys and, of an MCP server, without the values of variables and headers."""
     if not isinstance(value, dict):
         return value
-    if any(isinstance(each, dict) for each in value.values()):
-        return {key: _hidden(each) if key in ("env", "headers") else _masked(each) for key, each in value.items()}
-    return {key: "(set)" if "key" in key and isinstance(given, str) and not given.startswith("$") else given
-            for key, given in value.items()}  # fmt: skip
+    shown: dict[str, Any] = {}
+    for key, given in value.items():
+        if isinstance(given, dict):
+            shown[key] = _hidden(given) if key in ("env", "headers") else _masked(given)
+        else:
+            shown[key] = "(set)" if "key" in key and isinstance(given, str) and not given.startswith("$") else given
+    return shown
