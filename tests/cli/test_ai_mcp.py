@@ -396,3 +396,10 @@ def test_no_server_is_left_that_was_still_starting(tmp_path: Path, stubborn: Stu
         assert soon(lambda: stubborn.started(2))
         assert press(process, times) == 130
     assert stubborn.gone()
+
+
+def test_config_show_hides_what_servers_are_given(tmp_path: Path) -> None:
+    """A value that stands in the config for a server's variable or header is not shown; a reference is."""
+    table = '[mcp.servers.a]\ncommand = "x"\nenv = { T = "literal-secret", U = "${NAMED}" }\n'
+    shown = make_user(tmp_path / "home", "http://127.0.0.1:9/v1", table).manage("config", "show").out
+    assert "literal-secret" not in shown and "${NAMED}" in shown
