@@ -205,8 +205,8 @@ class TextOutput:
         call = self._calls.pop(event.id, None)
         mark = "✗" if event.is_error else "·"
         size = f"{event.tokens:,} tokens, {event.seconds:.1f} s"
-        shown = brief_arguments(call.arguments if call else "", event.name)
-        head = f"{mark} {event.name} {shown}".rstrip()
+        brief = brief_arguments(call.arguments if call else "", event.name)
+        head = f"{mark} {event.name} {brief}".rstrip()
         self._say(
             f"{fit(head, max(20, width_of(self._err) - len(size) - 3))}  {size}", "31" if event.is_error else "36"
         )
