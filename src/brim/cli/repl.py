@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from brim.agent.config import Config, Value
+from brim.agent.events import Event
 from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
 from brim.cli.options import Options
@@ -80,6 +81,7 @@ class Repl:
         self._opened: Opened | None = None
         self._line: PromptSession[str] | None = None
         self._pressed = 0.0
+        self._showing: set[asyncio.Future[None]] = set()
 
     # ---- the agent ---------------------------------------------------------------------------------------------
 
@@ -91,7 +93,7 @@ class Repl:
     async def open(self, choice: Choice) -> None:
         """Opens the agent, its store with it."""
         self._opened = await open_agent(
-            self.config, self.workspace, self.env, self.output, choice=choice, ask=self.ask_user, debug=self.debug,
+            self.config, self.workspace, self.env, self.show, choice=choice, ask=self.ask_user, debug=self.debug,
             ladder=self.options.ladder,
         )  # fmt: skip
 
@@ -103,7 +105,7 @@ class Repl:
         config = msgspec.structs.replace(config, values=values, warnings=[])
         old = self.opened
         opened = await open_agent(
-            config, self.workspace, self.env, self.output, choice=choice, ask=self.ask_user, debug=self.debug,
+            config, self.workspace, self.env, self.show, choice=choice, ask=self.ask_user, debug=self.debug,
             ladder=self.options.ladder, store=old.store, servers=old.servers,
         )  # fmt: skip
         self.config, self._opened = config, opened
@@ -256,6 +258,17 @@ class Repl:
             spinner.stop()
 
     # ---- showing -----------------------------------------------------------------------------------------------
+
+    def show(self, event: Event) -> None:
+        """An event; above the line that is being typed where one is, since servers start and end meanwhile."""
+        if self._line is None or not self._line.app.is_running:
+            self.output(event)
+            return
+        from prompt_toolkit.application import run_in_terminal
+
+        showing = asyncio.ensure_future(run_in_terminal(lambda: self.output(event)))
+        self._showing.add(showing)
+        showing.add_done_callback(self._showing.discard)
 
     def say(self, text: str, colour: str = "") -> None:
         """Text that is no answer of the model's."""
