@@ -183,15 +183,16 @@ class Retriever:
     ) -> tuple[Snippet, ...]:
         ranked = rank(index, query)
         picked: list[Snippet] = []
-        best = ranked[0].score if ranked else 0.0
+        best: float | None = None
         for each in ranked[:_TRIES]:
-            if len(picked) == count or each.score < best * LEAST_SHARE:
+            if len(picked) == count or (best is not None and each.score < best * LEAST_SHARE):
                 break
             if not each.why and each.evidence < LEAST_EVIDENCE:
                 continue
             path = index.files[each.file].path
             if path in shown or not allowed(path):
                 continue
+            best = each.score if best is None else best
             snippet = self._snippet(index, each, query)
             if snippet is not None and not any(snippet.text in text for text in shown):
                 picked.append(snippet)
