@@ -19,6 +19,7 @@ BrimError                        1
 │   ├── ProviderUnavailable      69    5xx, overloaded, no connection
 │   └── StreamBroken             69    a stream that ended early, empty, or with something unreadable
 ├── ModelMissing                 69    no such model here (not pulled, extra not installed, none configured)
+├── SchemaUnmet                  1     an answer that does not keep to the schema it was asked to
 ├── PermissionDenied             77
 ├── ToolError                    1     a tool could not do what was asked; told to the model, too
 ├── StoreError                   1
@@ -187,6 +188,10 @@ class StreamBroken(ProviderError):
 class ModelMissing(BrimError):
     code = 69
     kind = "model_missing"
+
+
+class SchemaUnmet(BrimError):
+    kind = "schema_unmet"
 
 
 class PermissionDenied(BrimError):

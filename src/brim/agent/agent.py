@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,7 @@ from brim.agent import events as ev
 from brim.agent.advice import advice_for
 from brim.agent.debuglog import DebugLog
 from brim.agent.permit import Permits
-from brim.agent.session import AgentSession, Request
+from brim.agent.session import AgentSession, Partner, Request
 from brim.budget.usage import NONE
 from brim.conversation import Message, Part, ToolCall, result, user
 from brim.errors import (
@@ -31,9 +31,13 @@ from brim.errors import (
     PermissionDenied,
     ProviderError,
     ProviderOverflow,
+    ProviderUnavailable,
+    RateLimited,
     Refused,
+    SchemaUnmet,
     SpendLimit,
     StepLimit,
+    StreamBroken,
 )
 from brim.formats import parse_message
 from brim.providers import Done, Notice, Provider, RetryPolicy, TextDelta, ThinkingDelta, silently_cut
@@ -41,13 +45,17 @@ from brim.providers.retry import stream_with_retries
 from brim.tools import Tool, ToolContext, ToolOutput, run_calls, storable_arguments
 
 MAX_STEPS = 50
+MAX_CALLS = 128
+OpenPartner: TypeAlias = Callable[[str, Sequence[Tool]], Awaitable[tuple[Partner, Provider]]]
+"""Opens another model by name, offering it the tools given. Raises BrimError."""
 
 
 class Agent:
     """Answers one user message after the other over one session. `emit` is told of everything, in order.
 
-    `max_steps`: requests of one turn; `max_cost`: US dollars of the session (None: no limit); `redact` masks secrets in
-    what tools return, before anything else sees it but the blob store.
+    `max_steps`: requests of one turn; `max_calls`: calls of one message that are run; `fallbacks`: models that `open_partner`
+    opens, for the rest of a turn, where a provider is down; `max_cost`: US dollars of the session (None: no limit);
+    `redact` masks secrets in what tools return, before anything else sees it but the blob store.
     """
 
     def __init__(
@@ -60,6 +68,9 @@ class Agent:
         context: ToolContext | None = None,
         permits: Permits | None = None,
         max_steps: int = MAX_STEPS,
+        max_calls: int = MAX_CALLS,
+        fallbacks: Sequence[str] = (),
+        open_partner: OpenPartner | None = None,
         max_cost: float | None = None,
         policy: RetryPolicy | None = None,
         debug: DebugLog | None = None,
@@ -72,6 +83,9 @@ class Agent:
         self.context = context
         self.permits = permits
         self.max_steps = max_steps
+        self.max_calls = max_calls
+        self.fallbacks = list(fallbacks)
+        self.open_partner = open_partner
         self.max_cost = max_cost
         self.policy = policy or RetryPolicy()
         self.debug = debug or DebugLog()
@@ -81,12 +95,17 @@ class Agent:
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
         self._warned_of_cut = False
+        self._first: tuple[Partner, Provider] | None = None
+        self._fallbacks: list[str] = []
+        self._partners: dict[str, tuple[Partner, Provider]] = {}
         self._begin()
 
     def _begin(self) -> None:
         self._text = ""
         self._steps = 0
         self._incomplete = False
+        self._data: Any = None
+        self._told_of_form = False
         self._usage = NONE
         self._cost: float | None = None
         self._request: Request | None = None
@@ -98,6 +117,7 @@ class Agent:
         """One user message and all that follows. Never raises for what goes wrong: the result says it."""
         began = time.monotonic()
         self._begin()
+        self._back_to_first()
         self._stopped = False
         session = self.session
         self.emit(ev.Started(session=session.id, model=session.model.full_name, mode=session.mode))
@@ -143,7 +163,10 @@ class Agent:
             done, answer = await self._answer(step)
             calls = [call for each in answer for call in each.calls]
             if not calls:
-                return self._judge(done, answer)
+                self._judge(done, answer)
+                if self._keeps_to_form(answer):
+                    return
+                continue
             await self._run(calls, done.finish_reason)
             self._check_cost()
         raise StepLimit(
@@ -167,6 +190,10 @@ class Agent:
                 refused = True
                 learned = self.session.learn(error, request.bill)
                 self._note(f"{error.message}. Learned: {learned}; asking again", "overflow", error.as_dict())
+            except (ProviderUnavailable, RateLimited, StreamBroken) as error:
+                if not await self._fall_back(error):
+                    raise
+                refused = False
 
     async def _prepare(self) -> Request:
         if self.session.settings.summarizer is None:
@@ -265,6 +292,64 @@ class Agent:
                 )
             self._note("the model answered without a word", "empty")
 
+    def _keeps_to_form(self, answer: list[Message]) -> bool:
+        """Whether an answer keeps to the schema, where there is one. If not, the model is told why, once."""
+        if (form := self.session.offer.form) is None:
+            return True
+        self._data, problem = form.read("\n".join(each.text for each in answer))
+        if problem is None:
+            return True
+        if self._told_of_form:
+            raise SchemaUnmet(
+                f"the answer does not keep to the schema, asked twice: {problem}",
+                hint="say in the prompt what is wanted, make the schema simpler, or ask another model",
+            )
+        self._told_of_form = True
+        self._note(f"the answer does not keep to the schema ({problem}); asking once more", "schema")
+        self._check_cost()
+        self.session.append(user(form.again(problem)), meta={"purpose": "schema"})
+        return False
+
+    # ---- another model where a provider is down ------------------------------------------------------------------
+
+    async def _fall_back(self, error: ProviderError) -> bool:
+        """Goes on with the next fallback model that can be opened, until the turn ends. False where there is none."""
+        if error.partial or self.open_partner is None:
+            return False
+        while self._fallbacks:
+            name = self._fallbacks.pop(0)
+            before = self.session.model.full_name
+            try:
+                if name not in self._partners:
+                    self._partners[name] = await self.open_partner(name, self.tools)
+            except BrimError as failure:
+                self._note(f"the fallback {name} cannot be used: {failure.message}{_hinted(failure)}", "fallback")
+                continue
+            if self._first is None:
+                self._first = self.session.partner, self.provider
+            partner, self.provider = self._partners[name]
+            self.session.switch_model(partner, stored=False)
+            self._note(
+                f"{error.message}; {before} is left for this turn, going on with {partner.model.full_name}",
+                "fallback",
+                {"from": before, "to": partner.model.full_name, "error": error.as_dict()},
+            )
+            return True
+        return False
+
+    def _back_to_first(self) -> None:
+        """The session's own model again, once a turn with another has ended."""
+        self._fallbacks = list(self.fallbacks)
+        if self._first is not None:
+            partner, self.provider = self._first
+            self._first = None
+            self.session.switch_model(partner, stored=False)
+
+    async def close(self) -> None:
+        """Closes the providers of fallback models that were asked."""
+        while self._partners:
+            await self._partners.popitem()[1][1].close()
+
     # ---- tools -------------------------------------------------------------------------------------------------
 
     async def _run(self, calls: Sequence[ToolCall], finish_reason: str) -> None:
@@ -298,15 +383,24 @@ class Agent:
 
         try:
             await run_calls(
-                calls, self.context, tools=self.tools, permit=None if permits is None else permit,
+                calls[: self.max_calls], self.context, tools=self.tools, permit=None if permits is None else permit,
                 finish_reason=finish_reason, on_result=on_result,
             )  # fmt: skip
+            for call in calls[self.max_calls :]:
+                if call.id in pending:
+                    await on_result(call, ToolOutput(self._not_run(len(calls)), True))
         except asyncio.CancelledError:
             for id in pending:
                 text = "Error: the user interrupted this call before it was done"
                 message, meta = waiting.get(id) or (result(id, text, is_error=True), None)
                 self.session.append(message, meta=meta)
             raise
+
+    def _not_run(self, count: int) -> str:
+        return (
+            f"Error: not run. Your message made {count:,} calls, and the first {self.max_calls:,} of one message are run. "
+            "Look at their results, then call again what is still needed"
+        )
 
     def masked(self, output: ToolOutput) -> ToolOutput:
         """The output as the model may see it. Where a secret was masked, the blob store has the text as it was."""
@@ -371,7 +465,7 @@ class Agent:
             error=None if error is None else plain(error), incomplete=self._incomplete, session=session.id,
             model=session.model.full_name, mode=session.mode, steps=self._steps, usage=self._usage, cost=self._cost,
             session_cost=session.cost, context=bill["used"] / max(1, bill["window"]) if bill is not None else None,
-            bill=bill, duration=duration,
+            bill=bill, duration=duration, data=self._data if error is None else None,
         )  # fmt: skip
 
     def _check_cost(self) -> None:
@@ -380,6 +474,10 @@ class Agent:
                 f"the session has cost ${spent:.4f}, and the limit is ${self.max_cost:.4f}",
                 hint="raise max_cost in the config or by --max-cost, or start a new session",
             )
+
+
+def _hinted(error: BrimError) -> str:
+    return f" ({error.hint})" if error.hint else ""
 
 
 def plain(error: BrimError) -> dict[str, Any]:

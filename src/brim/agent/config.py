@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from brim.agent.effort import EFFORTS
 from brim.agent.permit import MODES
 from brim.agent.trial import Shares, check_shares
 from brim.budget.settings import Settings, load_settings
@@ -38,10 +39,20 @@ class General(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     system: str | None = None
     """Stands in the place of brim's own words in the system prompt."""
     temperature: float | None = None
+    effort: str | None = None
+    """How hard the model thinks, where it can: low, medium or high."""
+    thinking_budget: int | None = None
+    """Most tokens of thinking, in place of an effort; 0 switches thinking off."""
+    schema: str | None = None
+    """A file with a JSON schema that each answer keeps to; relative to the file that says so, or to the workspace."""
+    fallback_models: list[str] = []
+    """Asked in this order, for the rest of a turn, where the model's provider is down or overloaded."""
     max_tokens: int | None = None
     """Most tokens of one answer."""
     max_steps: int = 50
     """Requests of one turn."""
+    max_calls: int = 128
+    """Tool calls of one message that are run; the model is told of those beyond."""
     max_cost: float | None = None
     """US dollars a session may cost."""
     summary_model: str | None = None
@@ -99,6 +110,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     mode: str | None = None
     system: str | None = None
     temperature: float | None = None
+    effort: str | None = None
+    thinking_budget: int | None = None
+    schema: str | None = None
+    fallback_models: list[str] | None = None
     max_tokens: int | None = None
     max_steps: int | None = None
 
@@ -174,7 +189,24 @@ class Config(msgspec.Struct):
         made = _convert(given, General, self)
         if made.mode not in ("full", "compact", "auto"):
             raise ConfigError(f"mode is {made.mode!r} ({self.origin('mode')})", hint="one of full, compact, auto")
+        if made.effort is not None and made.effort not in EFFORTS:
+            raise ConfigError(
+                f"effort is {made.effort!r} ({self.origin('effort')})", hint=f"one of {', '.join(EFFORTS)}"
+            )
+        for name, least in (("thinking_budget", 0), ("max_tokens", 1), ("max_steps", 1), ("max_calls", 1)):
+            if (given := getattr(made, name)) is not None and given < least:
+                raise ConfigError(f"{name} is {given} ({self.origin(name)})", hint=f"at least {least}")
         return made
+
+    def schema_path(self, workspace: Path) -> Path | None:
+        """The file of `schema`: a flag's is relative to the current folder, a setting's to its file, else the workspace."""
+        if (named := self.general().schema) is None:
+            return None
+        path = Path(named).expanduser()
+        if path.is_absolute() or self.origin("schema") == "flag":
+            return path
+        beside = [file.parent / path for file in reversed(self.files)]
+        return next((each for each in beside if each.is_file()), workspace / path)
 
     def settings(self) -> Settings:
         """The table [context], checked. Raises ConfigError."""
@@ -286,6 +318,8 @@ def load_config(
         if key in ("permissions.allow", "permissions.deny"):
             value = [*config.get(key, []), *value]
         config.values[key] = Value(value, "flag")
+    if given.get("effort") is not None and given.get("thinking_budget") is None:
+        config.values["thinking_budget"] = Value(None, "flag")  # a flag of the one kind wins over a file's of the other
     config.general()
     config.settings()
     config.permissions()

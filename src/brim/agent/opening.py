@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from brim.agent.agent import Agent
+from brim.agent.agent import Agent, OpenPartner
 from brim.agent.config import Config
 from brim.agent.debuglog import DebugLog
+from brim.agent.effort import thinking_fields
 from brim.agent.events import Emit, Notice
 from brim.agent.permit import Ask, Permits, Remember
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
-from brim.agent.session import AgentSession, Offer
+from brim.agent.session import AgentSession, Offer, Partner
+from brim.agent.structured import load_form
 from brim.agent.summarizer import ModelSummarizer
 from brim.agent.surroundings import Surroundings, index_folder
 from brim.agent.trial import assigned_mode
@@ -26,6 +28,7 @@ from brim.permissions.redact import open_redactor
 from brim.permissions.rulebook import RuleBook, remembered_path
 from brim.permissions.sandbox import Sandbox, open_sandbox
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
+from brim.providers.presets import LOCAL
 from brim.tools import Tool, ToolContext, default_tools, tool_schemas
 from brim.tools.mcp import McpServers
 from brim.tools.mcp.project import Trust, project_servers
@@ -63,6 +66,7 @@ class Opened(msgspec.Struct):
     surroundings: Surroundings | None = None
 
     async def close_providers(self) -> None:
+        await self.agent.close()
         await self.provider.close()
         if self.summary_provider is not None:
             await self.summary_provider.close()
@@ -143,6 +147,8 @@ async def open_agent(
                 summarizer_window=settings.summarizer_window or (window_of(of.model, of.window)[0] if writer else None),
             )
         sections, offer = make_offer(config, model, kit, workspace, window=window or model.window)
+        for said in offer.notes:
+            emit(Notice(said, "model"))
         opened = AgentSession(
             store, session, model=model, offer=offer, settings=settings, mode=mode, counter=counter,
             window=window, ladder=ladder,
@@ -161,8 +167,9 @@ async def open_agent(
         )  # fmt: skip
         agent = Agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
-            max_cost=general.max_cost, policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log,
-            redact=redact,
+            max_calls=general.max_calls, fallbacks=general.fallback_models,
+            open_partner=make_opener(config, workspace, env), max_cost=general.max_cost,
+            policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log, redact=redact,
         )  # fmt: skip
         surroundings = find_surroundings(config, workspace, env, agent, kit, keep=choice.keep)
         agent.get_ready = make_ready(agent, kit, servers, surroundings)
@@ -176,6 +183,25 @@ async def open_agent(
         if own_store:
             store.close()
         raise
+
+
+def make_opener(config: Config, workspace: Path, env: Mapping[str, str]) -> OpenPartner:
+    """Opens a fallback model with the same settings."""
+
+    async def open_partner(name: str, tools: Sequence[Tool]) -> tuple[Partner, Provider]:
+        model = resolve_model(name, env, config.providers())
+        if model.needs_key and not model.key:
+            raise ConfigError(f"no key is set for {model.provider}", hint=f"set {' or '.join(model.key_env)}")
+        provider = open_provider(model, env=env)
+        try:
+            counter, window = _of_its_own(provider)
+            _, offer = make_offer(config, model, tools, workspace, window=window or model.window)
+        except BaseException:
+            await provider.close()
+            raise
+        return Partner(model=model, offer=offer, counter=counter, window=window or model.window), provider
+
+    return open_partner
 
 
 def find_servers(config: Config, workspace: Path, env: Mapping[str, str], emit: Emit) -> McpServers:
@@ -241,7 +267,8 @@ def make_ready(
         more = await servers.offered(tool_counter(agent))
         done = True
         agent.tools = [*kit, *more]
-        if more:
+        alone = agent.session.offer.form is not None and agent.session.model.provider == LOCAL
+        if more and not alone:
             agent.session.offer_tools(_wires(agent.tools, agent.session.model))
 
     servers.forget_offer()
@@ -345,6 +372,13 @@ def make_offer(
 ) -> tuple[list[Section], Offer]:
     """The sections of the system prompt, and what goes into every body."""
     general = config.general()
+    form = load_form(path) if (path := config.schema_path(workspace)) is not None else None
+    asked = form.fields(model) if form is not None else {}
+    notes: list[str] = []
+    if form is not None and model.provider == LOCAL and tools:
+        # its one grammar is either a call's or the schema's
+        tools = ()
+        notes.append(f"{model.full_name} is offered no tools where its answer keeps to a schema")
     small = window is not None and window < SMALL_WINDOW
     sections = build_sections(
         workspace,
@@ -355,6 +389,8 @@ def make_offer(
         today=datetime.date.today(),
         small=small,
     )
+    if form is not None and not ("json_schema" in str(asked) and model.provider != LOCAL):
+        sections.append(Section("schema", form.told()))
     body: dict[str, Any] = {}
     if general.temperature is not None:
         body["temperature"] = general.temperature
@@ -362,8 +398,26 @@ def make_offer(
     if most is not None:
         body["max_output_tokens" if model.api == "openai.responses" else "max_tokens"] = most
     needs_maximum = most is None and model.api == "anthropic.messages"
+    thought = thinking_fields(
+        model, general.effort, general.thinking_budget, max_tokens=most, temperature=general.temperature is not None
+    )
+    body = {key: value for key, value in body.items() if key not in thought.dropped}
+    body = merged(merged(body, thought.fields), asked)
     wires = _wires(tools, model)
-    return sections, Offer(system=join_sections(sections), tools=wires, body=body, needs_maximum=needs_maximum)
+    offer = Offer(
+        system=join_sections(sections), tools=wires, body=body, needs_maximum=needs_maximum, room=thought.room, form=form,
+        notes=(*notes, *thought.notes),
+    )  # fmt: skip
+    return sections, offer
+
+
+def merged(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """A body with further fields; objects that both have become one (`output_config` holds an effort and a format)."""
+    made = dict(body)
+    for key, value in more.items():
+        held = made.get(key)
+        made[key] = {**held, **value} if isinstance(held, Mapping) and isinstance(value, Mapping) else value
+    return made
 
 
 def _of_its_own(provider: Provider) -> tuple[Counter | None, int | None]:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from brim.agent.caching import mark_cache
+from brim.agent.structured import Form
 from brim.budget import Bill, Settings, cost_of, learn_window, prices_of, reserve, window_of
 from brim.context import Conversation, Prepared, explain
 from brim.context.modes import table_of
 from brim.context.plan import Offered, plan_to_dict
 from brim.context.recall import recall_from
-from brim.conversation import Message, system
+from brim.conversation import Message, Thinking, system
 from brim.errors import ProviderError, ProviderOverflow, UsageError
 from brim.providers import ModelRef
 from brim.providers.endings import SilentCut
@@ -49,12 +50,25 @@ class Request(msgspec.Struct):
 
 class Offer(msgspec.Struct, kw_only=True):
     """What the model is given beside the history: system prompt, tool definitions in the model's wire form, and the
-    other fields of the body. `needs_maximum`: the API insists on `max_tokens`, and the user named none."""
+    other fields of the body. `needs_maximum`: the API insists on `max_tokens`, and the user named none; `room`: tokens of
+    thinking that come on top of it then; `form`: the schema that answers keep to; `notes`: what the user should be told."""
 
     system: str = ""
     tools: Sequence[Mapping[str, Any]] = ()
     body: Mapping[str, Any] = {}
     needs_maximum: bool = False
+    room: int = 0
+    form: Form | None = None
+    notes: Sequence[str] = ()
+
+
+class Partner(msgspec.Struct, frozen=True, kw_only=True):
+    """A model with what it is given: `counter` and `window` where it brings its own."""
+
+    model: ModelRef
+    offer: Offer
+    counter: Counter | None = None
+    window: int | None = None
 
 
 class AgentSession:
@@ -96,6 +110,8 @@ class AgentSession:
         stored = store.load(self.id)
         self.incomplete = {each.seq for each in stored if each.incomplete}
         self._times = {each.seq: float(each.meta.get("at", each.created)) for each in stored}
+        self._first = model.full_name
+        self._makers = {each.seq: str(each.meta["model"]) for each in stored if "model" in each.meta}
         self._messages: list[Message] = [each.message for each in stored]
         self.conversation = self._build(store.last_plan(self.id))
         self.last: Prepared | None = None
@@ -145,7 +161,12 @@ class AgentSession:
 
     def finish_reply(self, reply: Reply, messages: Sequence[Message], meta: Mapping[str, Any] | None = None) -> None:
         """The whole answer, in the half one's place."""
-        self._take(messages, reply.finish(*messages, meta=meta))
+        maker = self.model.full_name
+        if maker != self._first:
+            meta = {**(meta or {}), "model": maker}
+        seqs = reply.finish(*messages, meta=meta)
+        self._makers.update(dict.fromkeys(seqs, maker))
+        self._take(messages, seqs)
 
     def keep_reply(self, reply: Reply, meta: Mapping[str, Any] | None = None) -> bool:
         """What came of an answer that broke off, marked incomplete; False where nothing had come."""
@@ -314,12 +335,20 @@ class AgentSession:
         self.mode = mode
         self.store.change_session(self.id, mode=mode)
 
-    def switch_model(self, model: ModelRef, offer: Offer, counter: Counter | None = None) -> None:
-        """Another model; the history stays what it is."""
-        self.model, self.offer, self._own_counter = model, offer, counter
-        self.counter = counter if counter is not None else counter_for(model.model)
-        self._window, self._margin = model.window, self.settings.margin
-        self.store.change_session(self.id, model=model.full_name)
+    @property
+    def partner(self) -> Partner:
+        """The model that is asked, with what it is given."""
+        return Partner(model=self.model, offer=self.offer, counter=self._own_counter, window=self._window)
+
+    def switch_model(self, partner: Partner, *, stored: bool = True) -> None:
+        """Another model; the history stays what it is, and what one model thought is not sent to another. `stored`: the
+        session goes on with it in other processes, too."""
+        self.model, self.offer, self._own_counter = partner.model, partner.offer, partner.counter
+        self.counter = partner.counter if partner.counter is not None else counter_for(partner.model.model)
+        self._window = partner.window if partner.window is not None else partner.model.window
+        self._margin = self.settings.margin
+        if stored:
+            self.store.change_session(self.id, model=self.model.full_name)
         self._rebuild()
 
     def offer_tools(self, tools: Sequence[Mapping[str, Any]]) -> None:
@@ -346,7 +375,8 @@ class AgentSession:
     def _conversation(self, settings: Settings, plan: Any) -> Conversation:
         body: dict[str, Any] = dict(self.offer.body)
         if self.offer.needs_maximum:
-            body["max_tokens"] = reserve(self.window[0], None, settings.max_response_tokens)
+            room = min(self.offer.room, self.window[0] // 2)
+            body["max_tokens"] = reserve(self.window[0], None, settings.max_response_tokens) + room
         if self.offer.tools:
             body["tools"] = list(self.offer.tools)
         made = Conversation(
@@ -355,6 +385,8 @@ class AgentSession:
         if self.offer.system:
             made.append(system(self.offer.system))
         for seq, message in enumerate(self._messages):
+            if message.role == "assistant" and self._makers.get(seq, self._first) != self.model.full_name:
+                message = without_thinking(message)
             made.append(message, at=self._times.get(seq))
         for seq in self.pins:
             if seq < len(self._messages):
@@ -377,6 +409,12 @@ class AgentSession:
     def close(self) -> None:
         """Lets others write the session."""
         self.store.release(self.id)
+
+
+def without_thinking(message: Message) -> Message:
+    """The message without what its model thought: signatures and hidden reasoning mean nothing to another model."""
+    parts = tuple(part for part in message.parts if not isinstance(part, Thinking))
+    return message if len(parts) == len(message.parts) else msgspec.structs.replace(message, parts=parts, edited=True)
 
 
 def _not_asked(messages: list[dict[str, Any]]) -> str:

@@ -69,6 +69,29 @@ def ai(
     temperature: Annotated[
         float | None, typer.Option("--temperature", "-t", help="Sampling temperature.", metavar="X")
     ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option("--effort", help="How hard the model thinks, where it can.", metavar="low|medium|high"),
+    ] = None,
+    thinking_budget: Annotated[
+        int | None,
+        typer.Option("--thinking-budget", min=0, help="Most tokens of thinking; 0: none.", metavar="N"),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema", help="The answer is JSON by the JSON schema in this file, and is checked.", metavar="FILE"
+        ),
+    ] = None,
+    fallback: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fallback",
+            help="Ask this model where the provider is down; may be repeated.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = None,
     max_steps: Annotated[
         int | None, typer.Option("--max-steps", min=1, help="Most requests for one prompt (50).", metavar="N")
     ] = None,
@@ -164,6 +187,10 @@ def ai(
             "system": system,
             "max_tokens": max_tokens,
             "temperature": temperature,
+            "effort": effort,
+            "thinking_budget": thinking_budget,
+            "schema": None if schema is None else str(schema),
+            "fallback_models": fallback or None,
             "max_steps": max_steps,
             "max_cost": max_cost,
             "permissions.mode": permission_mode,

@@ -91,8 +91,11 @@ def _run(options: Options, output: Output) -> int:
     env = load_dotenv(workspace, os.environ)
     config = load_config(workspace, env, flags=options.flags, profile=options.profile)
     check_session_options(options)
-    if not config.get("markdown") and options.output == "text":
-        output = output_for("text", bill=options.bill, verbose=options.verbose, markdown=False)
+    if options.output == "text":
+        output = output_for(
+            "text", bill=options.bill, verbose=options.verbose, markdown=bool(config.get("markdown")),
+            structured=config.get("schema") is not None,
+        )  # fmt: skip
     prompt = options.prompt
     with _terminated_as_interrupted():
         piped = read_piped(required=options.waits, idle=lambda: output(Notice(IDLE, "stdin")))

@@ -36,6 +36,22 @@ _PATHS = {"openai.chat": "/chat/completions", "openai.responses": "/responses", 
 _MOST_BYTES = 256 * 1024 * 1024  # of one answer that is not a stream: more is no answer
 _SECRET = re.compile(r"auth|key|token|secret|cookie", re.I)  # header names whose values are never shown
 ANTHROPIC_VERSION = "2023-06-01"
+_REFUSED = (
+    r"(?:extra inputs|not (?:be )?(?:supported|permitted|allowed|available)|unsupported|unknown|unrecognized|does not)"
+)
+_DISPENSABLE: Mapping[str, re.Pattern[str]] = {
+    # what a server may not take, and the words of a 400 that say so (a message about a thinking block's signature does not)
+    "temperature": re.compile(r"\btemperature\b"),
+    "reasoning_effort": re.compile(rf"reasoning_effort|reasoning effort|{_REFUSED}.*\b(?:reasoning|thinking)\b"),
+    "reasoning": re.compile(r"\breasoning(?:\.\w+)?\b"),
+    "enable_thinking": re.compile(r"enable_thinking"),
+    "thinking_budget": re.compile(r"thinking_budget"),
+    "extra_body": re.compile(r"extra_body|thinking_config|thinking_budget|thinking budget"),
+    "thinking": re.compile(rf"thinking(?:\.\w+)*\b.*{_REFUSED}|{_REFUSED}.*\bthinking\b"),
+    "output_config": re.compile(r"output_config|\beffort\b"),
+    "response_format": re.compile(r"response_format|json_schema"),
+    "text": re.compile(r"text\.format|json_schema"),
+}
 
 
 class WireProvider:
@@ -77,6 +93,7 @@ class WireProvider:
         self._headers = dict(headers or {})
         self._stream_usage = stream_usage
         self._renamed_maximum = False
+        self._left_out: set[str] = set()
         self._connection = Connection(self.url, os.environ if env is None else env, timeouts or Timeouts())
         hidden = (self._key, parts.password, *(value for name, value in self._headers.items() if _SECRET.search(name)))
         secrets = tuple(value for value in hidden if value)
@@ -122,7 +139,7 @@ class WireProvider:
         """Once, and once more where the server named a field it does not take: never unchanged."""
         if self.needs_key and not self._key:
             raise self._failures.no_key(body.get("model"))
-        for _ in range(3):
+        for _ in range(3 + len(_DISPENSABLE)):
             try:
                 async with aclosing(self._send(body, stream=stream)) as events:
                     async for event in events:
@@ -235,7 +252,11 @@ class WireProvider:
     # ------------------------------------------------------------------ what is sent
 
     def _payload(self, body: Mapping[str, Any], stream: bool) -> dict[str, Any]:
-        payload = {key: value for key, value in body.items() if key not in ("stream", "stream_options", "betas")}
+        payload = {
+            key: value
+            for key, value in body.items()
+            if key not in ("stream", "stream_options", "betas", *self._left_out)
+        }
         if self._renamed_maximum and "max_tokens" in payload:
             payload["max_completion_tokens"] = payload.pop("max_tokens")
         if stream:
@@ -257,6 +278,15 @@ class WireProvider:
         if "max_completion_tokens" in text and "max_tokens" in body and not self._renamed_maximum:
             self._renamed_maximum = True
             return f"{self.name} wants max_completion_tokens instead of max_tokens: asked again with it"
+        refused = [
+            field
+            for field, words in _DISPENSABLE.items()
+            if field in body and field not in self._left_out and words.search(text)
+        ]
+        if refused:
+            self._left_out.update(refused)
+            model = f" ({body['model']})" if isinstance(body.get("model"), str) else ""
+            return f"{self.name}{model} does not take {' and '.join(refused)}: asked again without"
         return None
 
     def _request_headers(self, body: Mapping[str, Any], stream: bool) -> dict[str, str]:
