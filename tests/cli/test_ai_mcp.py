@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -396,6 +397,25 @@ def test_no_server_is_left_that_was_still_starting(tmp_path: Path, stubborn: Stu
         assert soon(lambda: stubborn.started(2))
         assert press(process, times) == 130
     assert stubborn.gone()
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of Linux")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP])
+def test_no_server_is_left_when_ai_is_killed(tmp_path: Path, how: signal.Signals) -> None:
+    """A server that ignores everything ends with an `ai` that is killed or whose terminal is closed."""
+    script, pids = write_server(tmp_path), tmp_path / "pids"
+    with ScriptedProvider([tool_call("mcp__t__wait", {"seconds": 60}), reply("no")]) as upstream:
+        table = server_table("t", script, "--stubborn", "--pid", str(pids))
+        process = make_user(tmp_path / "home", upstream.base_url, table).start(
+            "wait", "--allow", "mcp__t", "--output-format", "stream-json"
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["type"] == "tool_call":
+                break
+        process.send_signal(how)
+        process.communicate(timeout=60)
+    assert soon(lambda: not alive(int(pids.read_text())))
 
 
 def test_config_show_hides_what_servers_are_given(tmp_path: Path) -> None:

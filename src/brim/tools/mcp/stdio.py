@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sys
 import uuid
@@ -77,7 +78,7 @@ async def stdio_transport(launch: Launch, watch: Watch, message_bytes: int) -> A
 
     mark = uuid.uuid4().hex
     process = await asyncio.create_subprocess_exec(
-        *launch.argv, cwd=launch.cwd, env={**launch.env, MARK: mark}, start_new_session=True,
+        *_ending_with_us(launch), cwd=launch.cwd, env={**launch.env, MARK: mark}, start_new_session=True,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     watch.pid = process.pid
@@ -106,6 +107,18 @@ async def stdio_transport(launch: Launch, watch: Watch, message_bytes: int) -> A
                 watch.ended.set()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 _close_pipes(process)
+
+
+def _ending_with_us(launch: Launch) -> list[str]:
+    """The command, on Linux in such a way that the system ends it when this process is killed outright. Raises
+    FileNotFoundError."""
+    path = launch.env.get("PATH", os.defpath)
+    command = launch.argv[0]
+    there = (launch.cwd / command).exists() if os.sep in command else shutil.which(command, path=path) is not None
+    if not there:
+        raise FileNotFoundError(command)
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    return launch.argv if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--", *launch.argv]
 
 
 async def _read_messages(process: asyncio.subprocess.Process, to_us: Any, watch: Watch, most: int) -> None:
