@@ -165,6 +165,7 @@ async def open_agent(
             deny=[*book.texts("deny"), *rules.deny], ask_rules=[*book.texts("ask"), *rules.ask], ask=ask,
             remember=make_memory(book, emit),
         )  # fmt: skip
+        context.left_out = permits.left_out
         agent = Agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
             max_calls=general.max_calls, fallbacks=general.fallback_models,

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from brim.permissions import MODES, Verdict, check, parse_rules
+from brim.permissions import MODES, LeftOut, Verdict, check, left_out, parse_rules
 from brim.tools import Tool, ToolContext, resolve_path
 
 _PATH_ARGUMENTS = ("path", "file_path")
@@ -59,6 +59,11 @@ class Permits:
         self.refused: list[str] = []
         for given, decision in ((self.allow, "allow"), (self.deny, "deny"), (self.ask_rules, "ask")):
             parse_rules(given, decision)  # type: ignore[arg-type]  # the three lists are named by their decisions
+
+    def left_out(self, tool: str, start: str) -> LeftOut | None:
+        """What a search below a folder must not show: files that deny and ask rules cover."""
+        rules = [*parse_rules(self.deny, "deny"), *parse_rules(self.ask_rules, "ask")]
+        return left_out(tool, rules, start, self.workspace)
 
     def judge(self, tool: Tool, arguments: Mapping[str, Any], cwd: Path | None = None) -> Verdict:
         """What the rules and the mode say."""

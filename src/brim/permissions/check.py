@@ -58,16 +58,26 @@ def check(
     rules = [*_parsed(deny, "deny"), *_parsed(ask, "ask"), *_parsed(allow, "allow")]
     folder = Path(os.path.realpath(workspace if workspace is not None else os.getcwd()))
     given = {"command": arguments} if isinstance(arguments, str) else arguments
-    parts = _judge(tool, given, rules, folder, mode, None if cwd is None else os.path.realpath(cwd), read_only)
+    where = None if cwd is None else os.path.realpath(cwd)
     if mode == "read-only":
-        asked = {rule.text for rule in rules if rule.decision == "ask"}
-        parts = [
-            Part(part.text, "deny", f"{part.why}, and the mode is read-only")
-            if part.decision == "ask" and part.rule not in asked
-            else part
-            for part in parts
-        ]
+        rules = [rule for rule in rules if rule.decision != "allow" or _may_allow_reading(rule, tool, read_only)]
+        # what would change something without the rules that ask is denied: nobody is asked whether the mode holds
+        unasked = _judge(tool, given, [r for r in rules if r.decision != "ask"], folder, mode, where, read_only)
+        if any(part.decision == "ask" for part in unasked):
+            parts = [
+                Part(part.text, "deny", f"{part.why}, and the mode is read-only") if part.decision == "ask" else part
+                for part in unasked
+            ]
+            return _sum_up(tool, given, parts, rules)
+    parts = _judge(tool, given, rules, folder, mode, where, read_only)
     return _sum_up(tool, given, parts, rules)
+
+
+def _may_allow_reading(rule: Rule, tool: str, read_only: bool) -> bool:
+    """Whether an allow rule holds in the read-only mode: one about tools that read, or about another's tool that says so."""
+    if tool in (*_WRITES, "bash"):
+        return rule.tool in _READS
+    return tool in (*_READS, *_ALWAYS) or read_only
 
 
 def _parsed(texts: Iterable[str | Rule], decision: Decision) -> list[Rule]:

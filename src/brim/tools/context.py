@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from brim.conversation import Media
+from brim.permissions import LeftOut
 from brim.tools.caps import Caps
 
 
@@ -80,6 +81,8 @@ class ToolContext:
     """Whether the model is shown images that a tool returns."""
     originals: Callable[[str], str | None] | None = None
     """Asked by recall before the blob store: the text behind a handle of the history (a message that a view left out)."""
+    left_out: Callable[[str, str], LeftOut | None] | None = None
+    """Asked by grep and glob, with the tool's name and the real path a search starts at: what it must not show."""
     cwd: Path | None = None
     """Where the next command runs; None is the workspace."""
     files: dict[Path, FileState] = field(default_factory=dict)

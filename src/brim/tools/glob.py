@@ -6,17 +6,18 @@ The walk streams by; only the first names in order are held, so 200,000 files co
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from brim.errors import ToolError
+from brim.permissions import LeftOut
 from brim.tools.child import run_child
 from brim.tools.cleaning import show_controls
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.globs import compile_glob, fixed_folder
-from brim.tools.grep import fit_records, search_start
+from brim.tools.grep import but_not, fit_records, left_out_below, search_start
 from brim.tools.listing import Listing
 from brim.tools.paths import resolve_path
 from brim.tools.ripgrep import Skipped, find_ripgrep, walk_options
@@ -34,8 +35,10 @@ async def run_glob(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     asked = msgspec.convert(dict(arguments), GlobArguments)
     pattern, start = _where(asked, ctx)
     if start is None:
-        return _answer(asked, None, Skipped(), False, ctx)
-    found = Names(compile_glob(pattern), start, Listing(max(1, ctx.caps.glob), Spool(ctx.blobs, ctx.caps.blob_bytes)))
+        return _answer(asked, None, Skipped(), False, ctx, None)
+    closed = left_out_below("glob", start, ctx)
+    listing = Listing(max(1, ctx.caps.glob), Spool(ctx.blobs, ctx.caps.blob_bytes))
+    found = Names(compile_glob(pattern), start, listing, None if closed is None else but_not(closed, ctx, None))
     skipped = Skipped()
     ended = await run_child(
         [find_ripgrep(), "--files", "--null", *walk_options(ctx.workspace, no_ignore=asked.no_ignore), "--", start],
@@ -47,7 +50,7 @@ async def run_glob(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
         sweep=False,
     )
     skipped.close()
-    return _answer(asked, found.listing, skipped, ended.timed_out, ctx)
+    return _answer(asked, found.listing, skipped, ended.timed_out, ctx, closed)
 
 
 def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
@@ -71,7 +74,10 @@ def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
 class Names:
     """Reads names divided by NUL, in chunks of any size; those that fit the pattern below `start` are listed."""
 
-    def __init__(self, pattern: Any, start: str, listing: Listing) -> None:
+    def __init__(
+        self, pattern: Any, start: str, listing: Listing, accept: Callable[[bytes], bool] | None = None
+    ) -> None:
+        self._accept = accept
         self.listing = listing
         self._test = pattern.fullmatch
         self._cut = 0 if start == "." else len(os.fsencode(start)) + 1
@@ -85,15 +91,24 @@ class Names:
         for name in names:
             if test(name[cut:]):
                 shown = name.removeprefix(b"./")
+                if self._accept is not None and not self._accept(shown):
+                    continue
                 record = shown.replace(b"\n", b"?")
                 listing.add(shown, record + b"\n", 1, [record] if listing.wants(shown) else [])
 
 
 def _answer(
-    asked: GlobArguments, listing: Listing | None, skipped: Skipped, timed_out: bool, ctx: ToolContext
+    asked: GlobArguments,
+    listing: Listing | None,
+    skipped: Skipped,
+    timed_out: bool,
+    ctx: ToolContext,
+    closed: LeftOut | None,
 ) -> ToolOutput:
     where = "" if asked.path in (".", "") else f" in {asked.path}"
     notes = [note for note in (skipped.describe().replace("Not searched", "Not listed"), skipped.unreadable()) if note]
+    if closed is not None:
+        notes.append(closed.describe("listed"))
     if timed_out:
         notes.insert(0, f"Stopped after {ctx.caps.search_timeout} s: there may be more.")
     if listing is not None:

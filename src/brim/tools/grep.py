@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from brim.errors import ToolError
+from brim.permissions import LeftOut
 from brim.tools.child import Ended, run_child
 from brim.tools.cleaning import show_controls
 from brim.tools.clusters import cut_before
@@ -55,6 +56,9 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     if asked.include:
         accept = compile_include(asked.include)
         options += _types(asked.include)
+    closed = left_out_below("grep", start, ctx)
+    if closed is not None:
+        accept = but_not(closed, ctx, accept)
     command = [find_ripgrep(), *options, f"--regexp={asked.pattern}", "--", start]
     matches, skipped, ended = await _search(command, accept, asked, ctx, ctx.caps.search_timeout)
     if ended.signal == signal.SIGABRT and (left := ctx.caps.search_timeout - ended.seconds) > 0:
@@ -65,7 +69,7 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
         matches.listing.discard()
         said = "\n".join(text for text in skipped.errors if "os error" not in text)
         raise ToolError(f"ripgrep cannot search for {asked.pattern!r}: {said}", hint=_pattern_hint(said))
-    return _answer(asked, matches, skipped, ended, ctx)
+    return _answer(asked, matches, skipped, ended, ctx, closed)
 
 
 async def _search(
@@ -106,6 +110,21 @@ def search_start(path: str, ctx: ToolContext, *, missing_ok: bool = False) -> st
     return f"./{real.relative_to(ctx.workspace)}" if ctx.workspace in real.parents else str(real)
 
 
+def left_out_below(tool: str, start: str, ctx: ToolContext) -> LeftOut | None:
+    """What a search from `start` (as `search_start` gave it) must not show."""
+    return None if ctx.left_out is None else ctx.left_out(tool, os.path.normpath(os.path.join(ctx.workspace, start)))
+
+
+def but_not(closed: LeftOut, ctx: ToolContext, accept: Callable[[bytes], bool] | None) -> Callable[[bytes], bool]:
+    """Accepts what `accept` does, but for files that are left out."""
+    root = str(ctx.workspace)
+
+    def judge(path: bytes) -> bool:
+        return (accept is None or accept(path)) and not closed.covers(os.path.join(root, os.fsdecode(path)))
+
+    return judge
+
+
 def _types(include: str) -> list[str]:
     """The part of an include that ripgrep can judge by file name alone, as a file type: unlike its --glob, a type does
     not bring back ignored files. Whole paths are judged here, afterwards."""
@@ -131,11 +150,15 @@ def _pattern_hint(said: str) -> str:
     return "fix the regular expression, or set literal: true to search for the text as it stands"
 
 
-def _answer(asked: GrepArguments, matches: Matches, skipped: Skipped, ended: Ended, ctx: ToolContext) -> ToolOutput:
+def _answer(
+    asked: GrepArguments, matches: Matches, skipped: Skipped, ended: Ended, ctx: ToolContext, closed: LeftOut | None
+) -> ToolOutput:
     listing, caps = matches.listing, ctx.caps
     lines = [show_controls(line.decode("utf-8", "replace").replace("\r", "")) for line in listing.first()]
     early = ended.stopped or ended.timed_out or ended.signal is not None
     notes = [note for note in (skipped.describe() if not ended.stopped else "", skipped.unreadable()) if note]
+    if closed is not None:
+        notes.append(closed.describe("searched"))
     if ended.timed_out:
         notes.insert(0, f"Stopped after {caps.search_timeout} s: there may be more; narrow the path or the include.")
     if ended.signal is not None and not (ended.stopped or ended.timed_out):
