@@ -266,6 +266,11 @@ def test_cost_and_report_add_up(desk: Desk) -> None:
     text = desk("cost", "--by", "session").out
     assert "lived" in text and "in all $0.0120" in text
     assert desk("cost", "--since", "2999-01-01", "--json").json == []
+    for axis in ("day", "model", "session", "mode"):
+        first = desk("cost", "--by", axis, "--json").json[0]
+        assert {"key", "input", "cached_read", "cached_write", "output", "cost"} <= first.keys()
+        head = desk("cost", "--by", axis).out.splitlines()[0]
+        assert head.split()[0] == axis and "read from cache" in head and "written to cache" in head
     report = desk("report", "--by", "mode", "--json").json[0]
     assert (report["key"], report["turns"], report["answered"], report["errors"]) == ("compact", 12, 1.0, 0)
     assert report["calls"] == 12 and report["refetched"] == pytest.approx(7 / 12), "five searches, the rest repeated"

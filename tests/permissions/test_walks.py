@@ -97,6 +97,13 @@ def test_an_ask_rule_holds_unless_it_was_asked_about(tree: Path) -> None:
     assert permits.left_out("grep", str(tree / "secrets")) is None
 
 
+def test_commands_that_search_below_are_asked_about(tree: Path) -> None:
+    """grep -r, rg and git grep over a folder that holds forbidden files are no harmless reads."""
+    for command in ("grep -r token .", "rg token", "git grep token", "git --no-pager grep token", "git -C . grep token"):
+        assert check("bash", command, deny=["read(secrets/**)"], workspace=tree).decision == "ask", command
+        assert check("bash", "cd src && " + command, deny=["read(*.zzz)"], workspace=tree).decision != "deny"
+
+
 def test_rules_about_other_places_say_nothing(tree: Path) -> None:
     """A rule that cannot cover anything below the start is not mentioned, and costs nothing."""
     permits = Permits(tree, deny=["read(~/.ssh/**)", "read(secrets/**)", "bash(rm *)", "write(src/**)"])

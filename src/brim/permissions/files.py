@@ -275,6 +275,9 @@ def _goes_below(words: Sequence[Word]) -> bool:
     name = canonical(words[0].text or "")
     if name in ("rg", "ag", "ack", "zip", "rsync", "7z"):
         return True
+    if name == "git":
+        shape = strip_globals(words)
+        return len(shape) > 1 and shape[1].text == "grep"
     if name == "tar":
         return any(re.match(r"-?\w*[cru]|--(create|append|update)", word.text or "-c") for word in words[1:3])
     return name in ("grep", "cp", "scp", "diff", "mv", "chmod", "chown") and any(

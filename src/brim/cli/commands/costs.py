@@ -44,8 +44,8 @@ def cost(
     ]
     total = sum(each.cost for each in sums)
     unpriced = sum(each.unpriced for each in sums)
-    head = (axis, "requests", "in", "of it cached", "out", "cost")
-    say(table(head, rows, right=("requests", "in", "of it cached", "out")))
+    head = (axis, "requests", "in", "of it read from cache", "written to cache", "out", "cost")
+    say(table(head, rows, right=head[1:-1]))
     say(f"in all {money(total)}" + (f", and {unpriced} requests whose price is not known" if unpriced else ""))
 
 
@@ -220,8 +220,8 @@ def _day(since: str | None) -> str | None:
         raise UsageError(f"--since is {since!r}", hint="a day, as 2026-11-30") from error
 
 
-def _figures(each: Sum) -> tuple[str, str, str, str]:
-    return f"{each.requests:,}", f"{each.input:,}", f"{each.cached_read:,}", f"{each.output:,}"
+def _figures(each: Sum) -> tuple[str, ...]:
+    return tuple(f"{n:,}" for n in (each.requests, each.input, each.cached_read, each.cached_write, each.output))
 
 
 def _share(value: float | None) -> str:
