@@ -30,6 +30,7 @@ State: TypeAlias = Literal["off", "starting", "ready", "failed", "ended"]
 MISSING = "pip install 'brim[mcp]'"
 _PAGES = 100
 _CLOSE_S = 8.0
+_REFRESH_S = 5.0
 
 
 class McpServer:
@@ -56,6 +57,7 @@ class McpServer:
         self._watch = Watch()
         self._may_restart = True
         self._launch: Launch | None = None
+        self._status: int | None = None
 
     # ---- its life ----------------------------------------------------------------------------------------------
 
@@ -63,7 +65,7 @@ class McpServer:
         """Begins to start it, in the background."""
         if self.settings.enabled and (self._task is None or self._task.done()):
             self.state, self.why = "starting", ""
-            self._settled, self._stop, self._watch = asyncio.Event(), asyncio.Event(), Watch()
+            self._settled, self._stop, self._watch, self._status = asyncio.Event(), asyncio.Event(), Watch(), None
             self._task = asyncio.create_task(self._live(), name=f"mcp {self.name}")
 
     async def settled(self) -> None:
@@ -102,7 +104,8 @@ class McpServer:
             self.state, self.why = "ended", self.why or "it was stopped"
             raise
         except TimeoutError:
-            self._fail(f"it did not say within {limit:g} s which tools it has")
+            slow = f"it did not say within {limit:g} s which tools it has"
+            self._fail(self._watch.why() if self._watch.by_itself else slow)
         except Exception as error:  # whatever a server or the SDK does: a failed server is a notice, never more
             self._fail(self._reason(error))
         else:
@@ -142,9 +145,10 @@ class McpServer:
         if isinstance(error, FileNotFoundError) and self._launch is not None and self._launch.argv:
             missing = self._launch.argv[0] if self._launch.cwd.is_dir() else str(self._launch.cwd)
             return f"there is no {missing}"
-        if self._watch.problem or (self._watch.ended.is_set() and self._watch.pid is not None):
+        if self._watch.problem or self._watch.by_itself:
             return self._watch.why()
-        return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return f"it answered with HTTP status {self._status} ({said})" if self._status else said
 
     def hide(self, text: str) -> str:
         """The text without the secrets that the server was given."""
@@ -160,10 +164,21 @@ class McpServer:
             async with Client(transport, client_info=info, cache=None) as client:
                 yield client
             return
-        async with _http_client(launch) as http:
+        async with self._http_client(launch) as http:
             transport = _repairing(launch.url, http, self._common.message_bytes)
             async with Client(transport, client_info=info, cache=None) as client:
                 yield client
+
+    def _http_client(self, launch: Launch) -> Any:
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        async def look(response: Any) -> None:
+            # the SDK says "Server returned an error response" whatever the status was
+            self._status = response.status_code if response.status_code >= 400 else None
+
+        client = create_mcp_http_client(headers=launch.headers)
+        client.event_hooks = {"response": [look]}
+        return client
 
     # ---- its tools ---------------------------------------------------------------------------------------------
 
@@ -191,6 +206,13 @@ class McpServer:
         # by name: a server that lists in another order next time must not cost the cache
         return [found[name] for name in sorted(found)]
 
+    async def refresh(self) -> None:
+        """Asks it again which tools it has; keeps what it knew where there is no answer."""
+        if self._client is not None:
+            with contextlib.suppress(Exception):  # looking once more is a courtesy; a call says what is wrong
+                async with asyncio.timeout(_REFRESH_S):
+                    self.tools = await self._list(self._client)
+
     def _wanted(self, tool: str) -> bool:
         if any(fnmatchcase(tool, each) for each in self.settings.exclude):
             return False
@@ -210,6 +232,13 @@ class McpServer:
                     f"{tool.name} did not answer within {self.settings.timeout:g} s; it may still be at work",
                     hint=f"mcp.servers.{self.name}.timeout is how long it may take",
                 ) from None
+            if self.settings.url is not None and self._status == 404:  # as the protocol says that its session has ended
+                await self.close()
+                self.why = "its session has expired"
+                raise ToolError(
+                    f"{tool.name} was not called: the session with the MCP server {self.name} has expired",
+                    hint="call it again",
+                ) from None
             if error.code != CONNECTION_CLOSED:
                 raise ToolError(f"{tool.name}: {self.hide(error.message)[:2_000]}") from None
             await self._over()
@@ -226,7 +255,7 @@ class McpServer:
         """The connection, after one new start where there is none. Raises ToolError."""
         if self.state == "off":
             raise ToolError(f"the MCP server {self.name} is switched off", hint=f"mcp.servers.{self.name}.enabled")
-        if self.state in ("failed", "ended") and self._may_restart:
+        if self.state in ("failed", "ended") and (self._may_restart or self.settings.url is not None):
             await self._over()
             self._may_restart = False
             self.start()
@@ -274,12 +303,6 @@ def _client_info() -> Any:
         return Implementation(name="brim", version=version("brim"))
     except PackageNotFoundError:  # run from a source tree
         return Implementation(name="brim", version="0")
-
-
-def _http_client(launch: Launch) -> Any:
-    from mcp.shared._httpx_utils import create_mcp_http_client
-
-    return create_mcp_http_client(headers=launch.headers)
 
 
 @contextlib.asynccontextmanager

@@ -8,6 +8,7 @@ in the order of the configuration, and for the rest the two tools of `finder`.
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -122,6 +123,8 @@ class McpServers:
 
     async def _look(self) -> tuple[list[RemoteTool], list[str]]:
         await self.settle()
+        # servers may have got tools since, and not every one says so
+        await asyncio.gather(*(server.refresh() for server in self.servers.values()))
         offered = {tool.name for tool in self._direct or ()}
         found = [tool for server in self.servers.values() for tool in server.tools if tool.name not in offered]
         notes = [
@@ -136,14 +139,15 @@ class McpServers:
     def find(self, name: str) -> Tool | None:
         """The tool of that name, offered or not; None where it is none of an MCP server.
 
-        A name of a server that is not there (yet) is a tool, too: calling it waits, starts again, or says what is wrong.
+        A name that its server does not have (yet) is a tool, too: calling it waits, starts again, asks again, or says what
+        is wrong.
         """
         for server in self.servers.values():
             for tool in server.tools:
                 if tool.name == name:
                     return self._tool(tool)
         for server in self.servers.values():
-            if name.startswith(f"{PREFIX}{server.name}__") and server.state != "ready":
+            if name.startswith(f"{PREFIX}{server.name}__") and server.state != "off":
                 return self._unknown(server, name)
         by_short = [tool for server in self.servers.values() for tool in server.tools if tool.tool == name]
         return self._tool(by_short[0]) if len(by_short) == 1 else None
@@ -159,9 +163,14 @@ class McpServers:
     def _unknown(self, server: McpServer, name: str) -> Tool:
         async def run(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
             await server.connect()
+            await server.refresh()
             known = next((tool for tool in server.tools if tool.name == name), None)
             if known is None:
-                raise ToolError(f"the MCP server {server.name} has no tool {name}", hint="look again with find_tool")
+                near = difflib.get_close_matches(name, [tool.name for tool in server.tools], 3, 0.6)
+                raise ToolError(
+                    f"the MCP server {server.name} has no tool {name}",
+                    hint=f"did you mean {' or '.join(near)}?" if near else None,
+                )
             return await self._tool(known).run(arguments, ctx)
 
         return Tool(name, name, {"type": "object", "properties": {}, "additionalProperties": True}, run)

@@ -43,6 +43,10 @@ class Watch(msgspec.Struct):
     noise: int = 0
     """Lines on stdout that were no messages."""
     problem: str = ""
+    by_itself: bool = False
+    """Whether it was its own doing that it ended."""
+    ending: bool = False
+    """Whether we have begun to end it."""
     ended: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     tail: bytes = b""
 
@@ -95,6 +99,7 @@ async def stdio_transport(launch: Launch, watch: Watch, message_bytes: int) -> A
         try:
             yield read, write
         finally:
+            watch.ending = True
             try:
                 await _end(process, mark)
             finally:
@@ -103,7 +108,6 @@ async def stdio_transport(launch: Launch, watch: Watch, message_bytes: int) -> A
                     task.cancel()
                 for stream in (to_us, read, write, from_us):
                     stream.close()
-                watch.code = process.returncode if watch.code is None else watch.code
                 watch.ended.set()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 _close_pipes(process)
@@ -144,11 +148,12 @@ async def _read_messages(process: asyncio.subprocess.Process, to_us: Any, watch:
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         pass  # the session has gone
     finally:
-        to_us.close()
-        if process.returncode is None:
-            await _exits(process, _DRAIN)
-        watch.code = process.returncode
+        if not watch.ending:
+            watch.by_itself = True
+            await _exits(process, _DRAIN)  # how it ended is known a moment after its pipe has
+            watch.code = process.returncode
         watch.ended.set()
+        to_us.close()
 
 
 async def _deliver(line: bytes, to_us: Any, watch: Watch) -> None:
