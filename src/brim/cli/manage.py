@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from brim.cli import audit, experiment, replay
-from brim.cli.commands import costs, engine, mcp, models, permissions, sessions, settings, tools, upkeep
+from brim.cli.commands import costs, engine, mcp, models, permissions, sessions, settings, shells, tools, upkeep
 
 app = typer.Typer(
     add_completion=False,
@@ -36,6 +36,9 @@ app.add_typer(settings.app, name="config")
 app.add_typer(permissions.app, name="permissions")
 app.add_typer(mcp.app, name="mcp")
 app.command("schema")(settings.schemas)
+app.command("aliases")(shells.aliases)
+app.command("completion")(shells.completion)
+app.command("complete", hidden=True)(shells.complete)
 app.command("replay")(replay.replay)
 app.command("audit")(audit.audit)
 app.command("experiment")(experiment.experiment)
