@@ -170,3 +170,22 @@ def test_a_misspelled_variable_is_pointed_out(folders: tuple[Path, Path]) -> Non
     """BRIM_MODLE is not taken for anything, but said."""
     assert any("BRIM_MODEL" in warning for warning in load(folders, {"BRIM_MODLE": "x"}).warnings)
     assert load(folders, {"BRIM_DATA_DIR": "/x", "BRIM_TOOL_GREP_MAX_TOKENS": "5"}).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "right"),
+    [
+        ("[permision]\nallow = []\n", "permision", "permissions"),
+        ("[profiles.deep]\nefort = 'low'\n", "profiles.deep.efort", "profiles.deep.effort"),
+        ("[providers.mine]\nbase_ur = 'http://x'\n", "base_ur", "base_url"),
+        ("fallback_model = ['a/b']\n", "fallback_model", "fallback_models"),
+        ("[tools]\nreed = 1\n", "tools.reed", "tools.read"),
+    ],
+)
+def test_every_unknown_key_names_the_nearest(text: str, wrong: str, right: str, tmp_path: Path) -> None:
+    """Tables, profiles and providers included, whether or not they are used."""
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as told:
+        load_config(tmp_path, {"BRIM_CONFIG": str(file)})
+    assert repr(wrong) in told.value.message and repr(right) in (told.value.hint or "")

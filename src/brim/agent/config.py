@@ -8,6 +8,7 @@ do, never widen it, and may not say where requests and keys go.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -326,6 +327,12 @@ def load_config(
     config.retrieval()
     config.experiment()
     config.mcp()
+    for name in config.table("profiles"):  # what is wrong with one is told before it is used
+        config.profile(name)
+    if config.table("providers"):
+        from brim.providers.presets import own_providers
+
+        own_providers(config.providers())
     return config
 
 
@@ -426,7 +433,7 @@ def known_keys() -> list[str]:
 
 
 def _unknown(key: str, where: object) -> ConfigError:
-    near = nearest(key, known_keys())
+    near = nearest(key, [*known_keys(), *(each for each in (*_TABLES, *_FREE) if each)])
     if near is None:
         tails = {known.rpartition(".")[2]: known for known in known_keys()}
         tail = nearest(key.rpartition(".")[2], tails)
@@ -523,6 +530,12 @@ def _convert(given: Mapping[str, Any], struct: type[S], config: Config, prefix: 
     except msgspec.ValidationError as error:
         named = str(error).rpartition("`$.")[2].rstrip("`") if "`$." in str(error) else ""
         key = prefix + named
+        if unknown := re.search(r"unknown field `(.+?)`", str(error)):
+            near = nearest(unknown[1], known := getattr(struct, "__struct_fields__", ()))
+            raise ConfigError(
+                f"{config.origin(prefix.rstrip('.'))}: unknown key {prefix + unknown[1]!r}",
+                hint=f"did you mean {prefix + near!r}?" if near else f"keys: {', '.join(known)}",
+            ) from error
         raise ConfigError(
             f"{key or 'the configuration'}: {str(error).partition(' - at')[0]} ({config.origin(key)})",
             hint="`brim config show --origin` lists every value",

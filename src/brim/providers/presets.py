@@ -175,8 +175,12 @@ def own_providers(config: Mapping[str, Any] | None) -> dict[str, OwnProvider]:
         try:
             provider = msgspec.convert(dict(values), OwnProvider)
         except msgspec.ValidationError as error:
+            fields = OwnProvider.__struct_fields__
+            unknown = re.search(r"unknown field `(.+?)`", str(error))
+            near = difflib.get_close_matches(unknown[1], fields, 1) if unknown else []
             raise ConfigError(
-                f"provider {name!r}: {error}", hint=f"fields: {', '.join(OwnProvider.__struct_fields__)}"
+                f"provider {name!r}: {f'unknown key {unknown[1]!r}' if unknown else error}",
+                hint=(f"did you mean {near[0]!r}? " if near else "") + f"keys: {', '.join(fields)}",
             ) from error
         for field, value, allowed in (
             ("api", provider.api, _APIS),

@@ -166,6 +166,7 @@ def settings_schema() -> dict[str, Any]:
 
     from brim.agent.config import General, PermissionRules, Profile
     from brim.budget import Settings
+    from brim.providers.presets import OwnProvider
     from brim.tools import Caps
     from brim.tools.mcp import McpSettings, ServerSettings
 

@@ -24,7 +24,9 @@ _BASH = """\
 _brim_complete() {
     local line IFS=$'\\n'
     COMPREPLY=()
-    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(brim complete --plain -- "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2>/dev/null)
+    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(
+        brim complete --plain -- "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2>/dev/null
+    )
     if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then compopt -o nospace; fi
 }
 complete -o default -F _brim_complete ai brim

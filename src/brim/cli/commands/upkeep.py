@@ -114,6 +114,7 @@ def examine() -> Iterator[Finding]:
 
 def _keys(place: Place) -> Iterator[Finding]:
     from brim.providers import PRESETS
+    from brim.providers.presets import own_providers
 
     names = [
         f"{variable} ({name})"
@@ -121,7 +122,11 @@ def _keys(place: Place) -> Iterator[Finding]:
         for variable in preset.key_env
         if place.env.get(variable, "").strip()
     ]
-    names += [f"a key of [providers.{name}]" for name in place.config.table("providers")]
+    for name, own in own_providers(place.config.providers()).items():
+        given = [own.key_env] if isinstance(own.key_env, str) else own.key_env or []
+        if own.key:
+            names.append(f"a key in [providers.{name}]")
+        names += [f"{variable} ([providers.{name}])" for variable in given if place.env.get(variable, "").strip()]
     yield Finding("keys", "ok" if names else "note", ", ".join(names) or "none set")
 
 
@@ -223,7 +228,9 @@ def _mcp(place: Place) -> Iterator[Finding]:
         yield Finding("mcp", status, "the MCP client is not installed", "pip install 'brim[mcp]' brings it")
         return
     named = ", ".join(configured)
-    yield Finding("mcp", "ok", f"configured: {named}; brim mcp list starts them" if named else "no server is configured")
+    yield Finding(
+        "mcp", "ok", f"configured: {named}; brim mcp list starts them" if named else "no server is configured"
+    )
 
 
 def _seconds(text: str | None) -> float | None:
