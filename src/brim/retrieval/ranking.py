@@ -293,3 +293,8 @@ def _prior(path: str, query: Query, weights: Weights) -> float:
     if path.endswith("__init__.py"):
         value *= weights.init
     return value
+
+
+def is_code(path: str) -> bool:
+    """Whether a file is neither test, documentation, example nor release note."""
+    return not any(pattern.search(path) for pattern in (_TESTS, _DOCS, _EXAMPLES, _NOTES))
