@@ -29,6 +29,7 @@ from brim.permissions.rulebook import RuleBook, remembered_path
 from brim.permissions.sandbox import Sandbox, open_sandbox
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
 from brim.providers.presets import LOCAL
+from brim.store import CAP
 from brim.tools import Tool, ToolContext, default_tools, tool_schemas
 from brim.tools.mcp import McpServers
 from brim.tools.mcp.project import Trust, project_servers
@@ -120,6 +121,8 @@ async def open_agent(
         servers.start()
         if store.damage:
             emit(Notice(store.damage, "store"))
+        if store.migrated:
+            emit(Notice(f"{store.where} was migrated to this brim's schema; an older brim cannot open it now", "store"))
         session = find_session(store, choice, workspace)
         model = await choose_model(config, env, session, emit)
         provider = open_provider(model, env=env)
@@ -156,8 +159,8 @@ async def open_agent(
         if session.mode != mode or session.model != model.full_name:
             store.change_session(session.id, mode=mode, model=model.full_name)
         context = ToolContext(
-            workspace=workspace, blobs=store.blobs(session.id), count=opened.counter.count_text,
-            caps=config.caps(env, opened.window[0]), env=dict(env), originals=opened.original,
+            workspace=workspace, blobs=store.blobs(session.id, cap=CAP if general.originals else 0),
+            count=opened.counter.count_text, caps=config.caps(env, opened.window[0]), env=dict(env), originals=opened.original,
             wrap_command=wrap_command, more_tools=servers.find, sees_images=model.api in _IMAGES_IN_RESULTS,
         )  # fmt: skip
         permits = Permits(

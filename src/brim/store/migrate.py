@@ -37,12 +37,13 @@ _HAS_POSTGRES: Select[Any] = (
 )
 
 
-def bring_to_head(database: Database) -> None:
-    """Raises StoreUnusable where the database is newer than this brim."""
+def bring_to_head(database: Database) -> str | None:
+    """The revision that it was migrated from; None where it was at the newest, or is new. One transaction: a migration
+    that fails leaves all as it was. Raises StoreUnusable where the database is newer than this brim."""
     with database.read() as work:
         version = _read_version(database, work)
     if version == REVISIONS[-1]:
-        return
+        return None
     if version is not None:
         _check_known(database, version)
     with database.definition() as connection:
@@ -56,6 +57,8 @@ def bring_to_head(database: Database) -> None:
         elif version != REVISIONS[-1]:
             _check_known(database, version)
             _migrate(connection)
+            return version
+    return None
 
 
 def _must_be_empty(database: Database, connection: Connection) -> None:

@@ -70,8 +70,10 @@ def _open(url: str, path: Path | None, clock: Callable[[], float], *, durable: b
 
     database: Database = Database(url, path=path, durable=durable)
     try:
-        bring_to_head(database)
-        return Store(database, clock=clock)
+        migrated = bring_to_head(database)
+        store = Store(database, clock=clock)
+        store.migrated = migrated
+        return store
     except BaseException:
         database.close()
         raise

@@ -44,6 +44,8 @@ class Store:
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self.database = database
         self.damage: str | None = None
+        self.migrated: str | None = None
+        """The older schema that this was brought from as it was opened."""
         self._clock = clock
         self._holder: Holder = this_holder()
         self._known: dict[str, int] = {}

@@ -184,7 +184,6 @@ def settings_schema() -> dict[str, Any]:
             properties[field.name] = entry
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
-    free = {"type": "object", "additionalProperties": {"type": "object"}}
     servers = of(McpSettings, without=("servers",))
     servers["properties"]["servers"] = {"type": "object", "additionalProperties": of(ServerSettings)}
     whole = of(General)
@@ -193,7 +192,7 @@ def settings_schema() -> dict[str, Any]:
         "tools": of(Caps),
         "permissions": of(PermissionRules),
         "profiles": {"type": "object", "additionalProperties": of(Profile)},
-        "providers": free,
+        "providers": {"type": "object", "additionalProperties": of(OwnProvider)},
         "prices": {"type": "object"},
         "mcp": servers,
     }
