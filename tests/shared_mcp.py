@@ -133,7 +133,7 @@ def write_server(folder: Path) -> Path:
 
 def server_table(name: str, script: Path, *arguments: str, **more: Any) -> str:
     """A table [mcp.servers.NAME] that runs the script over stdio."""
-    entries = {"command": sys.executable, "args": [str(script), *arguments], **more}
+    entries = {"command": sys.executable, "args": [str(script), *arguments], "start_timeout": 90.0, **more}
     return f"[mcp.servers.{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in entries.items())
 
 
@@ -163,7 +163,7 @@ class HttpServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        until = time.monotonic() + 30
+        until = time.monotonic() + 90
         while True:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:

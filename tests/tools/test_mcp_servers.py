@@ -249,3 +249,70 @@ def test_a_call_tool_that_calls_itself_is_refused(bench: Bench) -> None:
         assert "no tool" in (await odd.call("call_tool", name="nothing")).text
 
     run(bench, "", play, common={"schema_tokens": 0})
+
+
+def test_the_tools_of_a_server_can_be_chosen(bench: Bench) -> None:
+    """include and exclude are globs over the server's own names; exclude wins."""
+    source = 'TOOLS = [{"name": name, "inputSchema": {}} for name in ("get_a", "get_b", "put", "delete", "get_secret")]'
+    odd = run(bench, source, nothing, include=["get_*", "put"], exclude=["*secret*"])
+    assert [tool.name for tool in odd.tools] == ["mcp__odd__get_a", "mcp__odd__get_b", "mcp__odd__put"]
+
+
+def test_a_call_that_takes_too_long_is_given_up(bench: Bench) -> None:
+    """A call past the server's timeout is an error that names the setting, and the server can be called again."""
+    source = """
+def call(id, name, arguments):
+    if not arguments: answer(id, {"content": [{"type": "text", "text": "went"}]})
+"""
+
+    async def play(odd: Odd) -> None:
+        late = await odd.call("mcp__odd__go", slow=True)
+        assert late.is_error and "did not answer within 0.3 s" in late.text and "mcp.servers.odd.timeout" in late.text
+        assert (await odd.call("mcp__odd__go")).text == "went"
+
+    assert run(bench, source, play, timeout=0.3).notices == []
+
+
+def test_a_server_that_ends_is_started_again_once(bench: Bench) -> None:
+    """The call that ends a server has the reason; the next starts it again; ended twice in a row it stays down, until it is
+    restarted by hand."""
+    source = """
+def call(id, name, arguments):
+    if arguments:
+        print("out of memory", file=sys.stderr, flush=True)
+        os._exit(9)
+    answer(id, {"content": [{"type": "text", "text": "went"}]})
+"""
+
+    async def play(odd: Odd) -> None:
+        for _ in range(2):
+            assert "exit code 9: out of memory" in (await odd.call("mcp__odd__go", end=True)).text
+            assert (await odd.call("mcp__odd__go")).text == "went"
+        for _ in range(2):
+            assert "ended during the call" in (await odd.call("mcp__odd__go", end=True)).text
+        down = await odd.call("mcp__odd__go")
+        assert down.is_error and "is not running: it ended with exit code 9" in down.text
+        await odd.servers.servers["odd"].restart()
+        assert (await odd.call("mcp__odd__go")).text == "went"
+
+    assert len(run(bench, source, play).notices) == 4
+
+
+def test_calls_side_by_side_and_one_that_is_cut_off(bench: Bench) -> None:
+    """Many calls at once each get their own answer; one that is cancelled leaves the others and the server as they are."""
+    source = """
+def call(id, name, arguments):
+    if arguments["at"] >= 0: answer(id, {"content": [{"type": "text", "text": str(arguments["at"])}]})
+"""
+
+    async def play(odd: Odd) -> None:
+        stuck = asyncio.create_task(odd.call("mcp__odd__go", at=-1))
+        await asyncio.sleep(0)
+        outputs = await asyncio.gather(*(odd.call("mcp__odd__go", at=at) for at in range(50)))
+        assert [output.text for output in outputs] == [str(at) for at in range(50)]
+        stuck.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stuck
+        assert (await odd.call("mcp__odd__go", at=7)).text == "7"
+
+    run(bench, source, play)
