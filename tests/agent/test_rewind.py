@@ -202,3 +202,20 @@ def test_what_is_not_there_is_said(desk: Desk) -> None:
         desk.rewind(9, "both")
     with pytest.raises(UsageError, match="nothing was rewound"):
         desk.undo()
+
+
+def test_where_originals_are_not_kept_files_stay_and_that_is_said(desk: Desk) -> None:
+    """`originals = false`: nothing a tool printed or changed is kept beside the messages; a rewind names what it cannot do."""
+    (desk.work / "a.txt").write_text("old\n")
+    (desk.home.root / "config.toml").write_text("originals = false\n")
+    desk.ask(
+        "change",
+        ("write", {"path": "a.txt", "content": "new\n"}),
+        ("write", {"path": "made.txt", "content": "new\n"}),
+        ("bash", {"command": "seq 1 30000"}),
+    )
+    assert desk.store.export_session("s", originals=True)["originals"] == []
+    assert "recall" not in desk.texts()[-2]
+    done = desk.rewind(0, "files")
+    assert (desk.work / "a.txt").read_text() == "new\n" and not (desk.work / "made.txt").exists()
+    assert dict(done.left) == {"a.txt": "its former content was not kept (originals are not stored)"}

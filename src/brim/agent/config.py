@@ -64,6 +64,13 @@ class General(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Read AGENTS.md and CLAUDE.md."""
     store: str | None = None
     """Where sessions are kept: a path or a postgresql:// URL."""
+    originals: bool = True
+    """Keep what tools printed before it was cut, and files as they were before a change. False keeps neither: what is cut is
+    gone, and /rewind puts back no files."""
+    max_age: str | None = None
+    """Sessions unused for so long go with `brim gc` (90d, 12w); None: they stay."""
+    max_size: str | None = None
+    """`brim gc` deletes the oldest until the rest is no larger (2G); None: no limit."""
     markdown: bool = True
     """Render Markdown on a terminal."""
     redact: bool = False
@@ -139,7 +146,7 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
 }
 _FREE = ("providers", "profiles", "prices", "mcp")
 """Tables whose keys are names the user chose."""
-_NOT_OF_A_PROJECT = ("providers", "mcp", "store", "permissions.allow", "max_cost")
+_NOT_OF_A_PROJECT = ("providers", "mcp", "store", "max_age", "max_size", "permissions.allow", "max_cost")
 _NARROWER: Mapping[str, tuple[Any, ...]] = {
     "permissions.mode": ("ask", "read-only"),
     "permissions.sandbox": ("required",),

@@ -7,7 +7,7 @@ names and arguments, beside the count of the session's own counter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -76,9 +76,22 @@ def defend(session: AgentSession) -> Defended:
     """Runs the defences now. What they lower stays lowered: an epoch begins."""
     before = session.plan_now()
     request = session.prepare(passes=PASSES)
-    done = {(fate["start"], fate["kind"], fate["rule"]) for fate in request.plan.get("fates", ())}
+    return _compared(session, before, request.plan, request.body)
+
+
+def defend_in(session: AgentSession, window: int) -> Defended:
+    """What the defences would do in a window of so many tokens; the session is left as it is."""
+    apart = session.apart()
+    prepared = apart.prepare(mode=session.mode, window=window, now=session.now(), passes=PASSES)
+    return _compared(session, {}, prepared.plan, prepared.request)
+
+
+def _compared(
+    session: AgentSession, before: Mapping[str, Any], plan: Mapping[str, Any], body: Mapping[str, Any]
+) -> Defended:
+    done = {(fate["start"], fate["kind"], fate["rule"]) for fate in plan.get("fates", ())}
     done -= {(fate["start"], fate["kind"], fate["rule"]) for fate in before.get("fates", ())}
-    history, view = list(session.messages), _without_system(request.body, session.model.api)
+    history, view = list(session.messages), _without_system(body, session.model.api)
 
     def count(rule: str, kind: str) -> int:
         return sum(each[1:] == (kind, rule) for each in done)

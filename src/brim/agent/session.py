@@ -400,6 +400,10 @@ class AgentSession:
             mode=self.mode, window=self._limit, now=self._clock(), focus=self.focus
         )
 
+    def apart(self) -> Conversation:
+        """The same history under no plan, to try something on; nothing of the session changes by it."""
+        return self._build(None, ask=False)
+
     def explain(self) -> str:
         """The plan of the last request in words."""
         plan = self.last.as_plan() if self.last is not None else self.conversation.plan

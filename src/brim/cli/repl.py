@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from brim.agent.config import Config, Value
+from brim.agent.events import Event, Notice
 from brim.agent.events import Event
 from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
@@ -104,8 +105,15 @@ class Repl:
         values = {**config.values, **{key: Value(value, "flag") for key, value in flags.items()}}
         config = msgspec.structs.replace(config, values=values, warnings=[])
         old = self.opened
+        known = old.agent.session.model.full_name
+
+        def emit(event: Event) -> None:
+            # what the model is was said when it was opened first
+            if not (isinstance(event, Notice) and event.kind == "model" and event.text.startswith(known)):
+                self.output(event)
+
         opened = await open_agent(
-            config, self.workspace, self.env, self.show, choice=choice, ask=self.ask_user, debug=self.debug,
+            config, self.workspace, self.env, emit, choice=choice, ask=self.ask_user, debug=self.debug,
             ladder=self.options.ladder, store=old.store, servers=old.servers,
         )  # fmt: skip
         self.config, self._opened = config, opened

@@ -29,12 +29,15 @@ def gc(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Delete what is not kept: originals that no session uses any more; with options, old sessions, too."""
+    """Delete what is not kept: originals that no session uses any more; with options, or max_age and max_size
+    of the config, old sessions, too."""
     from brim.cli.commands.kept import open_kept, place_of
     from brim.cli.commands.shown import say, say_json, size
 
-    age, most = _seconds(max_age), _bytes(max_bytes)
-    with open_kept(place_of()) as store:
+    place = place_of()
+    age = _seconds(max_age or place.config.get("max_age"))
+    most = _bytes(max_bytes or place.config.get("max_size"))
+    with open_kept(place) as store:
         done = store.gc(max_age=age, max_bytes=most)
     if as_json:
         say_json(done)

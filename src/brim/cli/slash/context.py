@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _LARGEST = 8
 _RECALL_LINES = 40
 _NOTE_CHARS = 2_000
+_ROOMY = 128_000
+"""A window in which a history of some thousand tokens is under no pressure: what the defences do there is by age alone."""
 
 
 @command("mode", "[full|compact|auto]", "the context mode; without a word, which it is")
@@ -85,16 +87,24 @@ async def _sim(repl: Repl, rest: str) -> None:
 
 @command("defend", "", "run the instant defences: truncate, age")
 async def _defend(repl: Repl, rest: str) -> None:
-    from brim.agent.defences import defend
+    from brim.agent.defences import Defended, defend, defend_in
 
-    done = defend(repl.opened.agent.session)
-    repl.say(
-        f"truncated {done.truncated}, budget-cleared {done.cleared}, soft {done.soft}, hard {done.hard}; no model call"
-    )
-    repl.say(
-        f"{done.before:,} -> {done.after:,} tokens ({done.saved:.0%} saved) by characters / 4 x 1.2; "
-        f"{done.counted_before:,} -> {done.counted_after:,} by {repl.opened.agent.session.counter.name}"
-    )
+    session = repl.opened.agent.session
+
+    def tell(done: Defended, where: str = "") -> None:
+        repl.say(
+            f"{where}truncated {done.truncated}, budget-cleared {done.cleared}, soft {done.soft}, hard {done.hard}; "
+            "no model call"
+        )
+        repl.say(
+            f"{done.before:,} -> {done.after:,} tokens ({done.saved:.0%} saved) by characters / 4 x 1.2; "
+            f"{done.counted_before:,} -> {done.counted_after:,} by {session.counter.name}"
+        )
+
+    roomy = defend_in(session, _ROOMY) if session.window[0] < _ROOMY else None
+    tell(defend(session))
+    if roomy is not None:
+        tell(roomy, f"in a window of {_ROOMY:,}, where age alone counts: ")
 
 
 @command("compact", "[NOTE]", "shorten the context now; a note says what summaries must keep (-: no note)")
