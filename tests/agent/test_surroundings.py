@@ -153,6 +153,28 @@ def test_the_mode_the_settings_and_the_window_decide(
     run(check)
 
 
+def test_snippets_take_a_share_of_the_window_at_most(workspace: Path) -> None:
+    """Where the window is small for them, fewer snippets come, never more than their share."""
+    for number in range(5):
+        lines = "\n".join(f"    total += price[{line}] * discount[{line}]  # item {line}" for line in range(38))
+        (workspace / f"shop/discount{number}.py").write_text(
+            f"def discount_price_{number}(price, discount):\n{lines}\n"
+        )
+
+    async def check() -> None:
+        shares = {}
+        for window in (17_000, 100_000):
+            flags = {"context.max_context_tokens": window, "retrieval.tree": "off"}
+            async with asked(workspace, reply("So."), flags=flags) as (opened, _, events):
+                await opened.agent.ask(QUESTION)
+                bill = next(event for event in events if isinstance(event, ev.Requested)).bill
+                (line,) = [line for line in bill["lines"] if line["kind"] == "inserts"]
+                shares[window] = line["tokens"]
+        assert 0 < shares[17_000] <= 17_000 * 0.08 < shares[100_000]
+
+    run(check)
+
+
 def test_what_the_rules_deny_is_not_shown(workspace: Path) -> None:
     """A file that the model may not read, or only after a question, is in neither snippets nor tree."""
 

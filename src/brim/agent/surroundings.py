@@ -18,6 +18,7 @@ from brim.agent.prompts import SMALL_WINDOW
 from brim.agent.session import AgentSession
 from brim.context.plan import Offered
 from brim.errors import ToolError
+from brim.permissions.rules import parse_rules, tool_matches
 from brim.tools import Tool
 from brim.tools.ripgrep import NOISE, find_ripgrep
 
@@ -29,6 +30,8 @@ SNIPPETS = (
     "read a file for the rest of it]"
 )
 TREE = "[directory tree of the workspace, by brim; not the user's words]"
+SHARE = 0.08
+"""Of the window, what snippets may take, and half of it the tree: a window of 32,000 tokens holds them whole."""
 _ATTACHED = re.compile(r'<(file|folder) path="([^"\n]*)">(?:.*?\n</\1>|\(attached\)</\1>)', re.DOTALL)
 
 
@@ -56,6 +59,7 @@ class Surroundings:
         self.redact = redact
         self._retriever: Retriever | None = None
         self._broad = is_broad(workspace)
+        self._limited = True
 
     def close(self) -> None:
         """Ends an update of the index that is under way."""
@@ -75,10 +79,12 @@ class Surroundings:
         retriever = self._open()
         if retriever is None:
             return
+        self._limited = self._limits_reading()
         blocks: list[Offered] = []
         inserts = session.plan_now().get("inserts", [])
         if wants_tree and not any(each["source"] == "tree" for each in inserts):
-            tree = await asyncio.to_thread(retriever.tree, allowed=self.may_read)
+            room = int(SHARE / 2 * session.window[0]) * 4
+            tree = await asyncio.to_thread(retriever.tree, allowed=self.may_read, most_chars=room)
             if tree:
                 blocks.append(self._block(f"{TREE}\n\n{tree}", "tree", {"lines": tree.count("\n") + 1}, lasting=True))
         if wants_snippets:
@@ -98,17 +104,27 @@ class Surroundings:
         )
         for text in found.notices:
             self.emit(Notice(text, "retrieval"))
-        if not found.snippets:
-            return []
-        why = {"snippets": " ".join(each.place for each in found.snippets)}
-        return [self._block(render_snippets(found.snippets, SNIPPETS), "workspace", why)]
+        room = int(SHARE * self.session.window[0])
+        for count in range(len(found.snippets), 0, -1):
+            text = render_snippets(found.snippets[:count], SNIPPETS)
+            if self.session.counter.count_text(text) <= room:
+                why = {"snippets": " ".join(each.place for each in found.snippets[:count])}
+                return [self._block(text, "workspace", why)]
+        return []
 
     def _block(self, text: str, source: str, why: dict[str, Any], *, lasting: bool = False) -> Offered:
         return Offered(self.redact(text) if self.redact is not None else text, source, why, lasting)
 
     def may_read(self, path: str) -> bool:
         """Whether the model may read a file without anyone being asked."""
+        if not self._limited:
+            return True  # the listing follows no links: what it names lies inside
         return self.permits.judge(self.read, {"path": path}).decision == "allow"
+
+    def _limits_reading(self) -> bool:
+        permits = self.permits
+        rules = [*parse_rules(permits.deny, "deny"), *parse_rules(permits.ask_rules, "ask")]
+        return any(tool_matches(rule, "read") for rule in rules)
 
     def _open(self) -> Retriever | None:
         if self._retriever is None:

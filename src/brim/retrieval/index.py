@@ -68,7 +68,8 @@ class Index:
         """Takes in what changed since the last update. Ends after `seconds`, or when `stop` says so, with what it has by
         then; the next one goes on from there. Raises sqlite3.Error where another process writes, or the file is damaged."""
         began = time.monotonic()
-        known = {path: (id, mtime, size) for id, path, mtime, size in self._db.execute(_FILES)}
+        rows = self._db.execute(_FILES).fetchall()
+        known = {path: (id, mtime, size) for id, path, mtime, size in rows}
         wanted = {entry.path: entry for entry in listing.entries}
         gone = [id for path, (id, _, _) in known.items() if path not in wanted]
         fresh = [
@@ -79,7 +80,7 @@ class Index:
         done = 0
         if gone or fresh:
             done = self._write(gone, fresh, known, began, seconds, stop)
-        self.load()
+        self.load(None if gone or fresh else rows)
         return Change(read=done, removed=len(gone), unfinished=len(fresh) - done, seconds=time.monotonic() - began)
 
     def _write(
@@ -154,9 +155,11 @@ class Index:
 
     # ---- asking ------------------------------------------------------------------------------------------------
 
-    def load(self) -> None:
-        """Reads which files there are."""
-        self.files = {id: Entry(path, mtime, size) for id, path, mtime, size in self._db.execute(_FILES)}
+    def load(self, rows: Sequence[tuple[int, str, int, int]] | None = None) -> None:
+        """Reads which files there are; `rows` where they were read already."""
+        if rows is None:
+            rows = self._db.execute(_FILES).fetchall()
+        self.files = {id: Entry(path, mtime, size) for id, path, mtime, size in rows}
         self._count = self._db.execute("select count(*) from chunks").fetchone()[0]
 
     @property

@@ -41,6 +41,10 @@ _SECRET = re.compile(
 )
 
 
+_PLAIN = (".py", ".js", ".ts", ".c", ".h", ".go", ".rs", ".java", ".md", ".rst", ".html")
+"""Most files: their names are not looked at any closer."""
+
+
 class Entry(msgspec.Struct, frozen=True):
     """A file by its path below the workspace, with what tells whether it changed."""
 
@@ -67,11 +71,12 @@ def list_files(
     """The files to index. `noise`: names of folders to leave out. Where there are more than the bounds allow, those nearest
     to the workspace's top are taken. Raises ToolError where the listing fails."""
     entries: list[Entry] = []
+    root = os.fspath(workspace)
     for path in list_paths(workspace, ripgrep, noise):
         if is_noise(path) or is_secret(path):
             continue
         try:
-            stat = os.stat(os.path.join(workspace, path))
+            stat = os.stat(f"{root}/{path}")
         except OSError:
             continue
         if 0 < stat.st_size <= MOST_FILE_BYTES:
@@ -102,13 +107,15 @@ def list_paths(workspace: Path, ripgrep: str, noise: Sequence[str]) -> list[str]
 def is_noise(path: str) -> bool:
     """Whether a file's name says that nobody asks about its text."""
     name = path.rpartition("/")[2].lower()
-    return name in NOISE_NAMES or suffix_of(name) in NOISE_EXTENSIONS or ".min." in name
+    return name.rpartition(".")[2] in NOISE_EXTENSIONS or name in NOISE_NAMES or ".min." in name
 
 
 def is_secret(path: str) -> bool:
     """Whether a file's name says that it holds keys or passwords."""
     name = path.rpartition("/")[2]
-    return _SECRET.match(name) is not None and not name.endswith((".example", ".sample", ".template", ".py"))
+    if name.endswith(_PLAIN):
+        return False
+    return _SECRET.match(name) is not None and not name.endswith((".example", ".sample", ".template"))
 
 
 def suffix_of(path: str) -> str:

@@ -20,7 +20,7 @@ from brim.retrieval.listing import MOST_BYTES, MOST_FILES, Listing, is_noise, is
 from brim.retrieval.query import Query, parse_question
 from brim.retrieval.ranking import Ranked, rank
 from brim.retrieval.schema import index_path, is_busy, open_database, remove_database
-from brim.retrieval.tree import render_tree
+from brim.retrieval.tree import MOST_CHARS, render_tree
 from brim.retrieval.words import terms_of
 
 LEAST_EVIDENCE = 4.0
@@ -29,6 +29,8 @@ LEAST_SHARE = 0.3
 """A snippet's score is at least this share of the best one's."""
 SNIPPET_CHARS = 2_000
 SNIPPET_LINES = 50
+TOLD_SECONDS = 2.0
+"""An update that takes longer is told."""
 _TRIES = 40
 """Candidates looked at, where some are gone, denied or already there."""
 
@@ -125,13 +127,14 @@ class Retriever:
                     return Found(notices=self._once([f"no snippets of the workspace: {error}"]))
         return Found(notices=self._once(notices))
 
-    def tree(self, *, allowed: Callable[[str], bool] = lambda path: True) -> str:
+    def tree(self, *, allowed: Callable[[str], bool] = lambda path: True, most_chars: int = MOST_CHARS) -> str:
         """The directory tree, bounded; "" where nothing can be listed."""
         try:
             paths = list_paths(self.workspace, self._ripgrep, self._noise)
         except ToolError:
             return ""
-        return render_tree(path for path in paths if not is_noise(path) and not is_secret(path) and allowed(path))
+        shown = (path for path in paths if not is_noise(path) and not is_secret(path) and allowed(path))
+        return render_tree(shown, most_chars=min(most_chars, MOST_CHARS))
 
     # ---- the index ---------------------------------------------------------------------------------------------
 
@@ -156,6 +159,8 @@ class Retriever:
                 raise
             self._index.load()  # another process brings it up to date: what is there by now is used
             return self._index
+        if change.seconds > TOLD_SECONDS and not change.unfinished:
+            notices.append(f"indexed {change.read:,} files of this workspace in {change.seconds:.1f} s")
         if change.unfinished:
             notices.append(
                 f"{len(listing.entries) - change.unfinished:,} of {len(listing.entries):,} files are indexed so far; the rest "

@@ -164,7 +164,7 @@ def settings_schema() -> dict[str, Any]:
     """The JSON schema of a settings file, with the fields' descriptions from their docstrings."""
     import msgspec
 
-    from brim.agent.config import General, PermissionRules, Profile
+    from brim.agent.config import General, PermissionRules, Profile, Retrieval
     from brim.budget import Settings
     from brim.providers.presets import OwnProvider
     from brim.tools import Caps
@@ -191,6 +191,7 @@ def settings_schema() -> dict[str, Any]:
         "context": of(Settings, without=("summarizer", "relevance")),
         "tools": of(Caps),
         "permissions": of(PermissionRules),
+        "retrieval": of(Retrieval),
         "profiles": {"type": "object", "additionalProperties": of(Profile)},
         "providers": {"type": "object", "additionalProperties": of(OwnProvider)},
         "prices": {"type": "object"},
