@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "brim needs Python 3.11 or newer: make PYTHON=python3.12 …" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local,postgres,mcp]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local,postgres,mcp,pdf]' --group dev
 	touch $(STAMP)
 
 demo: $(STAMP) ## the founding scene on the embedded model

@@ -21,7 +21,6 @@ import msgspec
 
 from brim.agent.config import Config, Value
 from brim.agent.events import Event, Notice
-from brim.agent.events import Event
 from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
 from brim.cli.options import Options
@@ -146,7 +145,8 @@ class Repl:
             try:
                 line = prompt or await self.read_line()
                 prompt = None
-                await self.handle(line)
+                with unseen_keys():
+                    await self.handle(line)
             except Leave:
                 return
             except BrimError as error:
@@ -189,9 +189,12 @@ class Repl:
     async def ask(self, text: str) -> None:
         """A message to the model, and its answer."""
         from brim.agent.attach import attach
+        from brim.agent.modalities import takes_of
 
         files, self.options = self.options.files, msgspec.structs.replace(self.options, files=[])
-        message = attach(text, files, self.workspace)
+        message = attach(text, files, self.workspace, takes=takes_of(self.opened.agent.session.model))
+        for note in message.notes:
+            self.output(Notice(note, "file"))
         with self._stopping():
             result = await self.opened.agent.ask(message.text, *message.media)
         self.context_share = result.context
@@ -313,8 +316,7 @@ class Repl:
         with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.add_signal_handler(signal.SIGINT, on_signal)
         try:
-            with unseen_keys():
-                yield
+            yield
         finally:
             with contextlib.suppress(NotImplementedError, RuntimeError):
                 loop.remove_signal_handler(signal.SIGINT)

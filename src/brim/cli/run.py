@@ -117,19 +117,27 @@ def _run(options: Options, output: Output) -> int:
 async def _ask(
     options: Options, config: Config, workspace: Path, env: dict[str, str], text: str, output: Output, *, mentions: bool
 ) -> int:
-    from brim.agent.attach import attach
+    from brim.agent.attach import attach, must_exist
+    from brim.agent.modalities import takes_of
     from brim.agent.opening import open_agent
 
-    message = attach(text, options.files, workspace, mentions=mentions)
+    must_exist(options.files)
     opened = await open_agent(
         config, workspace, env, output, choice=choice_of(options), debug=options.debug, ladder=options.ladder
     )
     try:
+        session = opened.agent.session
+        try:
+            message = attach(text, options.files, workspace, takes=takes_of(session.model), mentions=mentions)
+        except UsageError:
+            if not session.messages:
+                opened.store.delete(session.id)  # nothing was said: no session is left of it
+            raise
+        for note in message.notes:
+            output(Notice(note, "file"))
         last = Interrupted("interrupted twice", hint="what had come is kept; ask on")
         with stopping(opened.agent.stop, lambda: output.fail(last)):
             result = await opened.agent.ask(message.text, *message.media)
-        if result.ok and opened.agent.permits is not None and opened.agent.permits.refused and not result.text.strip():
-            return 77
         return result.exit_code
     finally:
         await opened.close()
