@@ -109,7 +109,7 @@ class Repl:
         def emit(event: Event) -> None:
             # what the model is was said when it was opened first
             if not (isinstance(event, Notice) and event.kind == "model" and event.text.startswith(known)):
-                self.output(event)
+                self.show(event)
 
         opened = await open_agent(
             config, self.workspace, self.env, emit, choice=choice, ask=self.ask_user, debug=self.debug,
