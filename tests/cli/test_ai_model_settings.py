@@ -295,6 +295,33 @@ def test_an_effort_that_a_server_refuses_is_left_out_and_told_once(tmp_path: Pat
         assert [("reasoning_effort" in each.body) for each in upstream.requests] == [True, False, False]
 
 
+def test_thinking_leaves_room_for_the_answer(tmp_path: Path) -> None:
+    """A budget of thinking comes on top of the answer's maximum, and a temperature does not stand beside it."""
+    with ScriptedProvider([reply("ok")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        own_provider(home, "anthropic.messages", upstream.url)
+        ran = home.run("q", "--model", "own/claude-sonnet-4-5", "--effort", "medium", "--temperature", "0.2")
+        body = upstream.requests[-1].body
+        assert body["thinking"] == {"type": "enabled", "budget_tokens": 8_192}
+        assert body["max_tokens"] == 8_192 + 4_096 and "temperature" not in body
+        assert "temperature" in ran.err
+
+
+def test_a_cost_limit_without_a_price_is_told(tmp_path: Path) -> None:
+    """A limit that cannot be held to is no silent one."""
+    with ScriptedProvider([reply("ok")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        assert "max_cost cannot be held" in home.run("q", "--model", "openai/nobodys-model", "--max-cost", "1").err
+        assert "max_cost" not in home.run("q", "--max-cost", "1").err
+
+
+def test_fallbacks_from_the_environment(tmp_path: Path) -> None:
+    """A list in an environment variable is written with commas."""
+    with ScriptedProvider([fault(503)]) as first, ScriptedProvider([reply("second")]) as second:
+        home = fallback_home(tmp_path / "home", first.base_url, second.base_url)
+        assert home.run("q", BRIM_FALLBACK_MODELS="mistral/x, second/y").out == "second\n"
+
+
 # ---- calls of one message ------------------------------------------------------------------------------------------
 
 

@@ -67,15 +67,19 @@ def checked(ran: Ran) -> dict[str, Any]:
     return result
 
 
-def both(home: Home, *arguments: str, **more: Any) -> list[dict[str, Any]]:
-    """The results of one command line in both formats."""
-    results = []
-    for form in ("json", "stream-json"):
-        ran = home.run(*arguments, "--output-format", form, **more)
-        if form == "json":
-            assert len(ran.out.splitlines()) == 1, ran
-        results.append(checked(ran))
-    return results
+def both(home: Home, *arguments: str, together: bool = True, **env: str) -> list[dict[str, Any]]:
+    """The results of one command line in both formats; `together`: at the same time, where their order is nothing."""
+    forms = ("json", "stream-json")
+    rans = []
+    if together:
+        started = [home.start(*arguments, "--output-format", form, **env) for form in forms]
+        for process in started:
+            out, err = process.communicate("", timeout=120)
+            rans.append(Ran(process.returncode, out, err))
+    else:
+        rans = [home.run(*arguments, "--output-format", form, **env) for form in forms]
+    assert len(rans[0].out.splitlines()) == 1, rans[0]
+    return [checked(ran) for ran in rans]
 
 
 def test_the_schema_itself_is_one() -> None:
@@ -96,7 +100,7 @@ def test_success_keeps_to_the_schema(tmp_path: Path) -> None:
     ]
     with ScriptedProvider(script * 2 + [reply("plain")] * 2) as upstream:
         home = make_home(tmp_path / "home", upstream.base_url)
-        for result in both(home, "look around"):
+        for result in both(home, "look around", together=False):
             assert result["text"] == "done" and result["steps"] == 3 and result["usage"]["reported"] is True
         for result in both(home, "say it"):
             assert result["text"] == "plain" and result["error"] is None
@@ -219,7 +223,11 @@ def test_limits_keep_to_the_schema(tmp_path: Path) -> None:
             assert (result["exit_code"], result["error"]["kind"]) == (3, "step_limit")
         for result in both(home, "go", "--max-cost", "0.0000001"):
             assert (result["exit_code"], result["error"]["kind"]) == (3, "spend_limit")
+        home.run("hello", "--session", "s", "--max-steps", "1")
         asked = len(upstream.requests)
+        for result in both(home, "one more", "--session", "s", "--max-cost", "0.0000001", together=False):
+            assert (result["exit_code"], result["error"]["kind"]) == (3, "spend_limit")
+        assert len(upstream.requests) == asked, "nothing is asked once the limit is reached"
         for result in both(home, "word " * 5_000, BRIM_MAX_CONTEXT_TOKENS="4000"):
             assert (result["exit_code"], result["error"]["kind"]) == (3, "context_overflow")
             assert result["error"]["irreducible"] > result["error"]["budget"]
@@ -229,7 +237,7 @@ def test_limits_keep_to_the_schema(tmp_path: Path) -> None:
 def test_a_refused_permission_without_an_answer_keeps_to_the_schema(tmp_path: Path) -> None:
     """A model that may not do what it wanted and then says nothing: 77 in the result, as in the exit code."""
     with ScriptedProvider([tool_call("bash", {"command": "rm -r x"}), reply("")] * 2) as upstream:
-        for result in both(make_home(tmp_path / "home", upstream.base_url), "tidy up"):
+        for result in both(make_home(tmp_path / "home", upstream.base_url), "tidy up", together=False):
             assert (result["exit_code"], result["error"]["kind"]) == (77, "permission_denied")
             assert "rm -r x" in result["error"]["message"]
 

@@ -155,6 +155,7 @@ class Agent:
         return True
 
     async def _turn(self, message: Message) -> None:
+        self._check_cost()
         self.session.append(message)
         if self.get_ready is not None:
             await self.get_ready()
@@ -334,6 +335,8 @@ class Agent:
                 "fallback",
                 {"from": before, "to": partner.model.full_name, "error": error.as_dict()},
             )
+            for said in partner.offer.notes:
+                self._note(said, "model")
             return True
         return False
 

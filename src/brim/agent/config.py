@@ -511,7 +511,8 @@ def _from_text(key: str, given: str, variable: str) -> Any:
         decoded = msgspec.json.decode(given.encode())
     except msgspec.DecodeError:
         decoded = given
-    for value in (decoded, given):
+    listed = [each.strip() for each in given.split(",") if each.strip()]  # a list of texts, as for BRIM_ALLOW
+    for value in (decoded, given, listed):
         try:
             return msgspec.convert(value, field.type, strict=False)
         except msgspec.ValidationError as failure:

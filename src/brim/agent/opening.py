@@ -21,7 +21,7 @@ from brim.agent.structured import load_form
 from brim.agent.summarizer import ModelSummarizer
 from brim.agent.surroundings import Surroundings, index_folder
 from brim.agent.trial import assigned_mode
-from brim.budget import window_of
+from brim.budget import prices_of, window_of
 from brim.errors import ConfigError, SessionNotFound, UsageError
 from brim.formats import render_tool
 from brim.permissions.redact import open_redactor
@@ -152,6 +152,8 @@ async def open_agent(
         sections, offer = make_offer(config, model, kit, workspace, window=window or model.window)
         for said in offer.notes:
             emit(Notice(said, "model"))
+        if general.max_cost is not None and model.provider != LOCAL and not _has_price(model):
+            emit(Notice(f"no price is known for {model.full_name}: max_cost cannot be held to", "cost"))
         opened = AgentSession(
             store, session, model=model, offer=offer, settings=settings, mode=mode, counter=counter,
             window=window, ladder=ladder,
@@ -422,6 +424,10 @@ def merged(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         held = made.get(key)
         made[key] = {**held, **value} if isinstance(held, Mapping) and isinstance(value, Mapping) else value
     return made
+
+
+def _has_price(model: ModelRef) -> bool:
+    return bool(prices_of(model.full_name) or prices_of(model.model))
 
 
 def _of_its_own(provider: Provider) -> tuple[Counter | None, int | None]:

@@ -47,7 +47,8 @@ _DISPENSABLE: Mapping[str, re.Pattern[str]] = {
     "enable_thinking": re.compile(r"enable_thinking"),
     "thinking_budget": re.compile(r"thinking_budget"),
     "extra_body": re.compile(r"extra_body|thinking_config|thinking_budget|thinking budget"),
-    "thinking": re.compile(rf"thinking(?:\.\w+)*\b.*{_REFUSED}|{_REFUSED}.*\bthinking\b"),
+    # the last form: a turn that another model began has calls without thinking before them
+    "thinking": re.compile(rf"thinking(?:\.\w+)*\b.*{_REFUSED}|{_REFUSED}.*\bthinking\b|expected .?thinking"),
     "output_config": re.compile(r"output_config|\beffort\b"),
     "response_format": re.compile(r"response_format|json_schema"),
     "text": re.compile(r"text\.format|json_schema"),
