@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,6 +16,45 @@ from types import TracebackType
 import pytest
 
 from shared_ai import Home
+
+SCREENS = Path(__file__).parent / "cli" / "screens"
+"""Screens as somebody looked at them; BRIM_SCREENS=write writes them anew, to be looked at again."""
+
+
+_STATUS = re.compile(r" \w+/\S+ · (auto|full|compact) · ")
+
+
+def assert_screen(
+    name: str, screen: str, *, since: str = "", exact: bool = False, hide: Mapping[str, str] | None = None
+) -> None:
+    """The screen, from where `since` last stands on it, is the one that was looked at. Ids, and unless `exact` all figures
+    and bars, may be others; `hide`: patterns and what stands for them (a model's own words). The line to write on and the
+    status below it come a moment later, and are left out."""
+    text = plain_screen(screen[screen.rindex(since) :], exact=exact, hide=hide or {})
+    path = SCREENS / f"{name}.txt"
+    if os.environ.get("BRIM_SCREENS") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert path.exists(), f"no screen {path}: BRIM_SCREENS=write writes it, then look at it"
+    assert text == path.read_text(encoding="utf-8")
+
+
+def plain_screen(screen: str, *, exact: bool, hide: Mapping[str, str]) -> str:
+    """A screen without what differs from run to run."""
+    for pattern, words in hide.items():
+        screen = re.sub(pattern, words, screen, flags=re.S)
+    screen = re.sub(
+        r"(?<![0-9a-z])(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f]|[0-9]{7})[0-9a-f]{7,20}(?![0-9a-z])", "<id>", screen
+    )
+    screen = re.sub(r"\d+\.\d s\b", "# s", screen)
+    if not exact:
+        screen = re.sub(r"\[[#r\-.]{10,}\]", "[bar]", screen)
+        screen = re.sub(r"(?<=%) [#.]+$", "", screen, flags=re.M)
+        screen = re.sub(r"\d[\d,]*(?:\.\d+)?(?=\W|$)", "#", screen, flags=re.M)
+    lines = [re.sub(r"(?<=\S) {2,}", "  ", line.rstrip()) for line in screen.splitlines()]
+    while lines and (lines[-1] in ("", ">") or _STATUS.match(lines[-1])):
+        lines.pop()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n"
 
 
 class Terminal:
@@ -44,6 +85,22 @@ class Terminal:
         return "\n".join(
             line.rstrip() for line in self._tmux("capture-pane", "-p", "-J", "-S", "-", "-t", "t").splitlines()
         )
+
+    @property
+    def shown(self) -> str:
+        """What stands on the screen now."""
+        return self._tmux("capture-pane", "-p", "-J", "-t", "t")
+
+    def clear(self) -> None:
+        """An empty screen, its history too, so that what comes next stands alone."""
+        end = time.monotonic() + 20
+        while len([line for line in self.screen.splitlines() if line.strip()]) > 2 and time.monotonic() < end:
+            self.key("C-l")
+            time.sleep(0.3)
+            self._tmux("clear-history", "-t", "t")
+
+    def resize(self, width: int, height: int) -> None:
+        self._tmux("resize-window", "-t", "t", "-x", str(width), "-y", str(height))
 
     def wait(self, *texts: str, seconds: float = 40) -> str:
         """The screen once all texts stand on it. Fails with the screen."""

@@ -132,10 +132,18 @@ def _commands(stored: Stored) -> list[str]:
     if stored.role != "assistant":
         return []
     return [
-        f"{call.name} {' '.join(call.arguments.split())[:100]}"
-        for call in stored.message.calls
-        if call.name not in _WITHOUT_EFFECT
+        f"{call.name}: {_brief(call.arguments)}" for call in stored.message.calls if call.name not in _WITHOUT_EFFECT
     ]
+
+
+def _brief(arguments: str) -> str:
+    """A call's arguments in a few words: the command, where there is one."""
+    try:
+        values = msgspec.json.decode(arguments)
+    except msgspec.DecodeError:
+        values = None
+    text = str(values.get("command", arguments)) if isinstance(values, dict) else arguments
+    return " ".join(text.split())[:100]
 
 
 def _judged(path: str, chain: Sequence[Mapping[str, Any]], workspace: Path) -> Change | None:
@@ -297,6 +305,8 @@ def undo(store: Store, session: str, context: ToolContext, *, force: bool = Fals
     if last["marker"] is None:
         return Outcome(origin.id)
     outcome = rewind(store, origin.id, int(last["marker"]), "files", context, force=force)
+    if outcome.left:
+        _remember(store, origin.id, {**last, "from": origin.id})  # so that what was left can still be asked for
     return msgspec.structs.replace(outcome, untracked=())
 
 

@@ -31,8 +31,11 @@ async def rewind_here(repl: Repl, rest: str) -> None:
     if words[0] == "undo":
         before = session.id
         outcome = undo(opened.store, session.id, context, force=force)
-        await repl.reopen(Choice(id=outcome.session))
         _tell(repl, outcome)
+        if outcome.left and not force and await repl.confirm("put these back as well? What is in them now is kept"):
+            outcome = undo(opened.store, outcome.session, context, force=True)
+            _tell(repl, outcome)
+        await repl.reopen(Choice(id=outcome.session))
         if outcome.session != before:
             repl.say(f"back in session {short_session(outcome.session)}; {short_session(before)} stays")
         return

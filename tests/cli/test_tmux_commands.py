@@ -1,0 +1,152 @@
+"""The commands of a conversation that change something, at a real terminal against a scripted provider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from brim.store import open_store
+from brim.testing import ScriptedProvider, reply, tool_call
+from shared_ai import make_home
+from shared_terminal import Terminal, assert_screen
+
+CODE = "Do this:\n\n```sh\nmake test\n```\n\nor that:\n\n```sh\nmake check\n```\n"
+
+
+def test_files_and_conversation_go_back_at_the_terminal_and_after_a_restart(tmp_path: Path) -> None:
+    """A question about a change shows its diff; /rewind asks what goes back, puts files back, hands the message over for
+    another try; undo takes it back, also in another process, and what somebody changed meanwhile only if told to."""
+    script = [
+        tool_call("edit", {"path": "app.py", "old": "hello", "new": "hello, world"}),
+        tool_call("bash", {"command": "echo x > by-bash.txt"}),
+        reply("changed"),
+        reply("something else"),
+    ]
+    with ScriptedProvider(script, repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        app = home.work / "app.py"
+        app.write_text('print("hello")\n')
+        with Terminal(home, "--session", "s") as terminal:
+            terminal.wait("/help", "gpt-4o · auto · s")
+            terminal.enter("greet the world")
+            screen = terminal.wait("? edit: app.py", "-hello", "+hello, world", "edit(./app.py)")
+            assert_screen("edit-question", screen, since="? edit")
+            terminal.enter("y")
+            terminal.wait("? bash: echo x > by-bash.txt")
+            terminal.enter("y")
+            terminal.wait("changed", "out · context")
+            assert app.read_text() == 'print("hello, world")\n'
+            terminal.enter("/rewind 0")
+            terminal.wait("put back app.py", "[b]oth")
+            terminal.enter("b")
+            screen = terminal.wait("not tracked: bash", "s keeps the whole of it", "> greet the world")
+            assert_screen("rewind-both", screen, since="> /rewind 0")
+            assert app.read_text() == 'print("hello")\n' and (home.work / "by-bash.txt").exists()
+            terminal.key("Enter")
+            terminal.wait("something else")
+            terminal.enter("/exit")
+            terminal.wait("left with 0")
+        with Terminal(home, "-c") as terminal:
+            terminal.wait("2 messages · /help")
+            app.write_text("by hand\n")
+            terminal.enter("/rewind undo")
+            terminal.wait("left app.py: something else has changed it since", "put these back as well?")
+            assert app.read_text() == "by hand\n"
+            terminal.enter("n")
+            terminal.wait("back in session s")
+            terminal.enter("/rewind undo")
+            terminal.wait("put these back as well?")
+            terminal.enter("y")
+            terminal.wait("put back app.py")
+            assert app.read_text() == 'print("hello, world")\n'
+            terminal.clear()
+            terminal.enter("/rewind undo")
+            terminal.wait("put back app.py")
+            assert app.read_text() == "by hand\n"
+
+
+def test_copy_tools_profile_and_compact(tmp_path: Path) -> None:
+    """/copy N sends a code block to the terminal's clipboard; Ctrl-O shows what the last call returned; /profile changes mode;
+    /compact with a note keeps what it asks for, and full says that it keeps everything."""
+    turns = [reply(f"module {n} is about thing {n}. " + "It has many parts. " * 60) for n in range(9)]
+    script = [tool_call("bash", {"command": "seq 1 4"}), reply(CODE), *turns, reply("the end")]
+    with ScriptedProvider(script, repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        with Terminal(home, "--session", "s", "--permission-mode", "allow-all") as terminal:
+            terminal.wait("/help", "gpt-4o · auto · s")
+            terminal.enter("count")
+            terminal.wait("· bash seq 1 4", "make check", "out · context")
+            terminal.enter("/copy 2")
+            terminal.wait("11 characters to the terminal's clipboard (OSC 52)")
+            terminal.enter("/copy 3")
+            terminal.wait("no code block 3", "code blocks 1 to 2")
+            terminal.key("C-o")
+            terminal.wait("2  bash", "\n1\n2\n3\n4\n")
+            for n in range(9):
+                terminal.enter(f"what is module {n}?")
+                terminal.wait(f"module {n} is about thing {n}", seconds=60)
+            terminal.enter("/profile log")
+            terminal.wait("profile log: mode full")
+            terminal.enter("/compact")
+            terminal.wait("the mode full keeps the whole history", "/mode compact")
+            terminal.enter("/profile chat")
+            terminal.wait("profile chat: mode compact")
+            terminal.enter("/compact what is module 1 about")
+            terminal.wait("tokens; the history keeps everything", "summaries keep: what is module 1 about")
+            terminal.enter("go on")
+            terminal.wait("the end")
+        sent = str(upstream.requests[-1].body["messages"])
+        assert "module 1 is about thing 1" in sent
+        with open_store(home.root / "data" / "brim.db") as store:
+            assert store.get_session("s").meta["focus"] == "what is module 1 about"
+
+
+def test_a_second_terminal_is_told_and_goes_on_in_a_copy(tmp_path: Path) -> None:
+    """Two terminals never write one session: the second names the first, and goes on in a copy, or stays where it was."""
+    with ScriptedProvider([reply("noted")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        other = make_home(tmp_path / "other", upstream.base_url)
+        other.env["BRIM_DATA_DIR"] = home.env["BRIM_DATA_DIR"]
+        with Terminal(home, "--session", "shared") as first, Terminal(other, "--session", "mine") as second:
+            first.wait("gpt-4o · auto · shared")
+            first.enter("remember this")
+            first.wait("noted", "out · context")
+            second.wait("gpt-4o · auto · mine")
+            second.enter("/resume shared")
+            second.wait("session shared is being written by process", "go on in a copy of it? [y/N]")
+            second.enter("n")
+            second.enter("/sessions")
+            second.wait("* mine")
+            second.enter("/resume shared")
+            second.enter("y")
+            second.wait("2 messages, mode auto", "assistant: noted")
+            first.enter("and this")
+            first.wait("and this")
+        with open_store(home.root / "data" / "brim.db") as store:
+            assert [each.message.text for each in store.load("shared")][:2] == ["remember this", "noted"]
+            assert len(store.list_sessions(None)) == 3
+
+
+def test_what_is_typed_ahead_waits_and_a_large_paste_is_one_message(tmp_path: Path) -> None:
+    """Lines typed while an answer streams do not show in it, and run after it; a megabyte pasted is one message, as it was."""
+    slow = reply(" ".join(f"word{n}" for n in range(60)), piece=6, delay=0.03)
+    pasted = "".join(f"line {n} of a paste\n" for n in range(50_000))
+    with ScriptedProvider([slow, reply("got it")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        (home.root / "pasted.txt").write_text(pasted)
+        with Terminal(home, "--session", "s", width=60, height=20) as terminal:
+            terminal.wait("/help", "gpt-4o · auto · s")
+            terminal.enter("tell me")
+            terminal.wait("word3")
+            terminal.enter("/pins")
+            terminal.enter("/status")
+            screen = terminal.wait("nothing is pinned", "2 messages, ")
+            answer = screen[screen.index("word0") : screen.index("out · context")]
+            assert "/pins" not in answer and "/status" not in answer
+            terminal.resize(44, 24)
+            terminal._tmux("load-buffer", "-b", "big", str(home.root / "pasted.txt"))
+            terminal._tmux("paste-buffer", "-p", "-b", "big", "-t", "t")
+            terminal.wait("line 49999 of a paste", seconds=90)
+            terminal.key("Enter")
+            terminal.wait("largest: user messages", seconds=90)  # too much for this window, and told with its size
+        with open_store(home.root / "data" / "brim.db") as store:
+            assert store.load("s")[2].message.text.strip() == pasted.strip()
