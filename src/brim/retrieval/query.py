@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from brim.retrieval.words import STOP, terms_of_word, words_of
+from brim.retrieval.words import STOP, stem, terms_of_word, words_of
 
 MOST_CHARS = 16_000
 """Of a longer question, this much of its beginning and end is read."""
@@ -27,12 +27,26 @@ _keywords = """import print def class return self none true false elif else exce
     while async await int str float bool list dict tuple set len range type object open isinstance super args kwargs
     function var let const new this null undefined void public private static np pd plt foo bar baz traceback most recent
     call last file line version http https www com github org issue bug pull request python"""
-_KEYWORDS = frozenset(_keywords.split())
+_KEYWORDS = frozenset({*_keywords.split(), *map(stem, _keywords.split())})
 """Words of code and of reports that stand in every other file."""
+
+_small_talk = """
+    add change check commit continue create delete do explain faster better find first fix help implement improve last look
+    name new next open read refactor remove rename run show start stop tell try undo update work write thing way time right
+    wrong now please translate mean give want
+    继续 运行 修改 添加 增加 删除 修复 解释 检查 看看 写一 讲个 今天 实现 代码
+"""
+SMALL_TALK = frozenset(map(stem, _small_talk.split()))
+"""Words that say what to do rather than what it is about: alone they bring no snippet."""
 
 PLACES = {"title": 2.0, "prose": 1.0, "ticked": 2.0, "code": 0.5}
 """How much a word weighs by where it stands in the question."""
 _MOST_COUNT = 3
+SHORT = 400
+"""A question of more characters is a report: what it mentions on the way (tests, examples, common words) is not what it
+asks for."""
+_PLAIN_WORD = 0.5
+"""How much a plain word of a short question counts as a name ("what does main do?")."""
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -71,6 +85,14 @@ def parse_question(text: str) -> Query:
                 name = match[match.lastindex or 0]
                 if name.lower() not in _KEYWORDS:
                     names[name] = max(names.get(name, 0.0), weight)
+    if len(text) <= SHORT:
+        for word in _TICKED_NAME.findall(text):
+            if (
+                len(word) > 3
+                and word.lower() not in STOP
+                and not {word.lower(), stem(word.lower())} & (_KEYWORDS | SMALL_TALK)
+            ):
+                names.setdefault(word, _PLAIN_WORD)
     paths = tuple(dict.fromkeys(match[0].strip(".") for match in _PATH.finditer(text)))
     return Query(weights, names, paths, tuple(frames), text)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from brim.retrieval.index import Index
-from brim.retrieval.query import Query
+from brim.retrieval.query import SHORT, Query
 from brim.retrieval.words import terms_of
 
 
@@ -45,7 +45,8 @@ _TESTS = re.compile(
 )
 _DOCS = re.compile(r"(?i)(^|/)(docs?|documentation|man|locale|i18n)/|\.(md|rst|txt|adoc|html?)$")
 _EXAMPLES = re.compile(
-    r"(?i)(^|/)(examples?|demos?|tutorials?|samples?|galleries|gallery|benchmarks?|asv_bench|doc_?gen|tools|scripts|maint_tools|ci)/"
+    r"(?i)(^|/)(examples?|demos?|tutorials?|samples?|galleries|gallery|benchmarks?|asv_bench)/"
+    r"|^(bench|tools?|scripts?|maint_tools|ci|contrib|doc_?gen)/"
 )
 _VENDORED = re.compile(
     r"(?i)(^|/)(vendor(ed)?|third[-_]?party|externals?|extern|cextern|_vendor|packages|contrib/libs)/|(^|/)(jquery|underscore|bootstrap)[^/]*\.(js|css)$"
@@ -65,8 +66,6 @@ _ASKS = {
 _LEAST_CHUNKS = 200
 """Rarity in a small workspace is judged as if it had this many chunks."""
 _FEW = 50
-_LONG = 400
-"""A question of more characters is a report: that it mentions tests or examples does not mean it asks for them."""
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -76,8 +75,10 @@ class Ranked(msgspec.Struct, frozen=True):
     chunk: int
     score: float
     why: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    """The question's words that it holds."""
     evidence: float = 0.0
-    """How rare the question's words are that it holds, summed: one word of a hundred chunks is worth about 5."""
+    """How rare those are, summed: a word of one chunk in a hundred is worth about 5."""
 
 
 def rank(index: Index, query: Query, weights: Weights = WEIGHTS) -> list[Ranked]:
@@ -90,6 +91,7 @@ def rank(index: Index, query: Query, weights: Weights = WEIGHTS) -> list[Ranked]
     best_of_term: dict[int, float] = {}
     coverage: dict[int, float] = {}
     evidence: dict[int, float] = {}
+    held: dict[int, list[str]] = {}
     for term, weight, rarity in asked:
         best_of_term.clear()
         for chunk, score in index.score(term):
@@ -101,6 +103,7 @@ def rank(index: Index, query: Query, weights: Weights = WEIGHTS) -> list[Ranked]
         for file, value in best_of_term.items():
             coverage[file] = coverage.get(file, 0.0) + value
             evidence[file] = evidence.get(file, 0.0) + rarity
+            held.setdefault(file, []).append(term)
     best: dict[int, tuple[float, int]] = {}
     for chunk, value in chunk_scores.items():
         file = owner[chunk]
@@ -124,7 +127,8 @@ def rank(index: Index, query: Query, weights: Weights = WEIGHTS) -> list[Ranked]
         value = score * (1.0 if named else _prior(path, query, weights))
         at = favoured.get(file) or (best[file][1] if file in best else None) or index.chunk_at(file, 0)
         if at is not None:
-            ranked.append(Ranked(file, at, value, tuple(sorted(why.get(file, ()))), evidence.get(file, 0.0)))
+            spoke, terms = tuple(sorted(why.get(file, ()))), tuple(held.get(file, ()))
+            ranked.append(Ranked(file, at, value, spoke, terms, evidence.get(file, 0.0)))
     ranked.sort(key=lambda each: (-each.score, index.files[each.file].path))
     return ranked
 
@@ -284,7 +288,7 @@ def _prior(path: str, query: Query, weights: Weights) -> float:
         ("examples", _EXAMPLES, weights.examples),
         ("notes", _NOTES, weights.notes),
     )
-    short = len(query.text) <= _LONG
+    short = len(query.text) <= SHORT
     for kind, pattern, weight in kinds:
         if pattern.search(path) and not (short and _ASKS[kind].search(query.text)):
             value *= weight

@@ -15,16 +15,20 @@ from pathlib import Path
 import msgspec
 
 from brim.errors import ToolError
-from brim.retrieval.index import Index, read_text
+from brim.retrieval.index import Index, Place, read_text
 from brim.retrieval.listing import MOST_BYTES, MOST_FILES, Listing, is_noise, is_secret, list_files, list_paths
-from brim.retrieval.query import Query, parse_question
+from brim.retrieval.query import SMALL_TALK, Query, parse_question
 from brim.retrieval.ranking import Ranked, rank
 from brim.retrieval.schema import index_path, is_busy, open_database, remove_database
 from brim.retrieval.tree import MOST_CHARS, render_tree
 from brim.retrieval.words import terms_of
 
 LEAST_EVIDENCE = 4.0
-"""A question whose words say less of a file than this (see `Ranked.evidence`) gets no snippet, unless it names something."""
+"""Words that say less of a file than this (see `Ranked.evidence`) do not show it, where none is in its path or what it
+defines."""
+LEAST_TERMS = 2
+"""So many words of the question must stand in a file, one in its path or in what it defines counting double: a single word
+is chance ("commit this")."""
 LEAST_SHARE = 0.3
 """A snippet's score is at least this share of the best one's."""
 SNIPPET_CHARS = 2_000
@@ -192,9 +196,9 @@ class Retriever:
         for each in ranked[:_TRIES]:
             if len(picked) == count or (best is not None and each.score < best * LEAST_SHARE):
                 break
-            if not each.why and each.evidence < LEAST_EVIDENCE:
-                continue
             path = index.files[each.file].path
+            if not each.why and not _says_enough(each, query, path, index.place(each.chunk)):
+                continue
             if path in shown or not allowed(path):
                 continue
             best = each.score if best is None else best
@@ -224,6 +228,12 @@ class Retriever:
         return Snippet(
             entry.path, start, place.start + last, place.title, head + kept, round(ranked.score, 3), ranked.why
         )
+
+
+def _says_enough(ranked: Ranked, query: Query, path: str, place: Place | None) -> bool:
+    told = {term for term in ranked.terms if term not in SMALL_TALK}
+    named = told.intersection(terms_of(f"{path} {place.title if place is not None else ''}"))
+    return len(told) + len(named) >= LEAST_TERMS and (bool(named) or ranked.evidence >= LEAST_EVIDENCE)
 
 
 def _window(lines: Sequence[str], query: Query) -> tuple[int, int]:

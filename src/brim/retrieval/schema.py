@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-VERSION = 1
+VERSION = 2
 """Raised when chunks, terms or tables change: an index of another version is made anew."""
 WAIT_S = 2.0
 

@@ -86,9 +86,22 @@ def terms_of_word(word: str) -> tuple[str, ...]:
 
 
 def stem(word: str) -> str:
-    """A word without its plural ending, so that a question about transformers finds the transformer."""
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        if word.endswith("ies") and len(word) > 4:
-            return word[:-3] + "y"
-        return word[:-1]
-    return word
+    """A word without the endings of its forms, so that a question about what is capped finds the caps. Endings that make
+    another word (-er, -ation) stay."""
+    if len(word) <= 3 or not word.isascii() or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        word = word[:-3] + "y"
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        root = word.removesuffix(ending)
+        if root is not word and len(root) >= 3 and _VOWEL.search(root):
+            if root[-1] == root[-2] and root[-1] not in "lsz":
+                root = root[:-1]
+            word = root
+            break
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+
+
+_VOWEL = re.compile("[aeiouy]")
