@@ -337,7 +337,7 @@ class Stubborn:
         return soon(lambda: not any(alive(pid) for pid in known))
 
 
-def soon(holds: Callable[[], bool], seconds: float = 30) -> bool:
+def soon(holds: Callable[[], bool], seconds: float = 90) -> bool:
     until = time.monotonic() + seconds
     while not holds() and time.monotonic() < until:
         time.sleep(0.05)
@@ -345,12 +345,16 @@ def soon(holds: Callable[[], bool], seconds: float = 30) -> bool:
 
 
 def press(process: subprocess.Popen[str], times: int) -> int:
-    """Ctrl-C, once or twice in a row; the exit code."""
-    for at in range(times):
-        time.sleep(0.02 * at)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
+    """Ctrl-C, once or twice in a row; the exit code. Whatever happens, the process has ended after it."""
+    try:
+        for at in range(times):
+            time.sleep(0.02 * at)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
     return process.returncode
 
 
@@ -381,8 +385,9 @@ def test_no_server_is_left_that_was_still_starting(tmp_path: Path, stubborn: Stu
     with ScriptedProvider([reply("no")]) as upstream:
         home = make_user(tmp_path / "home", upstream.base_url, stubborn.table, stubborn.slow)
         process = home.start("hello")
-        assert soon(lambda: stubborn.started(2))
+        started = soon(lambda: stubborn.started(2))
         assert press(process, times) == 130
+        assert started
     assert stubborn.gone()
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from brim.tools.arguments import check_arguments
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.mcp.finder import describe_find, rank, show_found
+from brim.tools.mcp.repair import parse_line, repaired
 from brim.tools.mcp.schemas import RemoteTool, build_tool, name_tool, plain_schema
-from brim.tools.mcp.stdio import parse_line, repaired
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 JSON = st.recursive(

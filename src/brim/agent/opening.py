@@ -43,6 +43,10 @@ _IMAGES_IN_RESULTS = frozenset({"anthropic.messages", "openai.responses"})
 """APIs whose tool results can hold images."""
 
 
+_SILENT_S = 2.0
+"""A shorter wait for MCP servers is not told of."""
+
+
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Which session: `id` (or a beginning of one), else the latest of the project where `latest`, else a new one (under
     `name`, if given). `fork` goes on in a copy. `keep` False keeps nothing once the process ends."""
@@ -270,8 +274,13 @@ def make_ready(
             await surroundings.put_beside_question()
         if done:
             return
+        await servers.settle(min(_SILENT_S, servers.settings.wait))
+        if waiting := servers.starting():
+            agent.emit(Notice(f"waiting for MCP servers: {', '.join(waiting)}", "mcp"))
         more = await servers.offered(tool_counter(agent))
         done = True
+        if late := servers.starting():
+            agent.emit(Notice(f"still starting, to be found with find_tool later: {', '.join(late)}", "mcp"))
         agent.tools = [*kit, *more]
         alone = agent.session.offer.form is not None and agent.session.model.provider == LOCAL
         if more and not alone:

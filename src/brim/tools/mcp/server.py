@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from brim.errors import BrimError, ConfigError, ToolError
+from brim.tools.mcp.http import http_transport
 from brim.tools.mcp.schemas import RemoteTool, build_tool, name_tool
 from brim.tools.mcp.settings import Launch, McpSettings, ServerSettings, build_launch
-from brim.tools.mcp.stdio import Watch, repair_result, stdio_transport
+from brim.tools.mcp.stdio import Watch, stdio_transport
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -164,21 +165,13 @@ class McpServer:
             async with Client(transport, client_info=info, cache=None) as client:
                 yield client
             return
-        async with self._http_client(launch) as http:
-            transport = _repairing(launch.url, http, self._common.message_bytes)
-            async with Client(transport, client_info=info, cache=None) as client:
-                yield client
+        transport = http_transport(launch.url, launch.headers, self._common.message_bytes, self._on_status)
+        async with Client(transport, client_info=info, cache=None) as client:
+            yield client
 
-    def _http_client(self, launch: Launch) -> Any:
-        from mcp.shared._httpx_utils import create_mcp_http_client
-
-        async def look(response: Any) -> None:
-            # the SDK says "Server returned an error response" whatever the status was
-            self._status = response.status_code if response.status_code >= 400 else None
-
-        client = create_mcp_http_client(headers=launch.headers)
-        client.event_hooks = {"response": [look]}
-        return client
+    def _on_status(self, status: int) -> None:
+        # the SDK says "Server returned an error response" whatever the status was
+        self._status = status if status >= 400 else None
 
     # ---- its tools ---------------------------------------------------------------------------------------------
 
@@ -303,46 +296,3 @@ def _client_info() -> Any:
         return Implementation(name="brim", version=version("brim"))
     except PackageNotFoundError:  # run from a source tree
         return Implementation(name="brim", version="0")
-
-
-@contextlib.asynccontextmanager
-async def _repairing(url: str, http: Any, message_bytes: int) -> AsyncIterator[Any]:
-    """The HTTP transport with the same repairs as the other one, and room for large results."""
-    from mcp.client.streamable_http import streamable_http_client
-
-    async with streamable_http_client(url, http_client=http, max_sse_event_size=message_bytes) as (read, write):
-        yield _Repairing(read), write
-
-
-class _Repairing:
-    """A stream of messages that repairs results on their way."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    async def receive(self) -> Any:
-        return _with_repairs(await self._inner.receive())
-
-    def __aiter__(self) -> _Repairing:
-        return self
-
-    async def __anext__(self) -> Any:
-        return _with_repairs(await self._inner.__anext__())
-
-    async def __aenter__(self) -> _Repairing:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *how: Any) -> bool | None:
-        ended: bool | None = await self._inner.__aexit__(*how)
-        return ended
-
-
-def _with_repairs(item: Any) -> Any:
-    result = getattr(getattr(item, "message", None), "result", None)
-    if isinstance(result, dict):
-        repair_result(result)
-    return item

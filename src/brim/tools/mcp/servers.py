@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -65,6 +65,10 @@ class McpServers:
         for server in self.servers.values():
             server.start()
 
+    def starting(self) -> list[str]:
+        """The servers that have not said yet which tools they have."""
+        return [name for name, server in self.servers.items() if server.state == "starting"]
+
     async def settle(self, seconds: float | None = None) -> None:
         """Waits until each is ready or has failed; at most so long (None: as long as the settings say)."""
         waiting = [
@@ -96,7 +100,7 @@ class McpServers:
         groups = {
             name: server.tools for name, server in self.servers.items() if server.state == "ready" and server.tools
         }
-        starting = [name for name, server in self.servers.items() if server.state == "starting"]
+        starting = self.starting()
         limit = self.settings.schema_tokens
         everything = [self._tool(tool) for tools in groups.values() for tool in tools]
         if not starting and count(everything) <= limit:
@@ -188,10 +192,6 @@ class McpServers:
             )
             for name, server in self.servers.items()
         ]  # fmt: skip
-
-    def names(self) -> Iterable[str]:
-        """The servers' names."""
-        return self.servers
 
 
 def _most(top: int, fits: Callable[[int], bool]) -> int:
