@@ -316,3 +316,21 @@ def call(id, name, arguments):
         assert (await odd.call("mcp__odd__go", at=7)).text == "7"
 
     run(bench, source, play)
+
+
+def test_a_small_window_lowers_what_definitions_may_take(bench: Bench) -> None:
+    """A model with a window of 4,096 tokens gets at most 512 tokens of definitions."""
+    source = 'TOOLS = [{"name": f"t{at:02}", "description": "Does what has to be done", "inputSchema": {}} for at in range(20)]'
+    odd = Odd(bench, {"odd": source}, {}, {})
+
+    async def play() -> None:
+        odd.servers.start()
+        try:
+            large = odd.count(await odd.servers.offered(odd.count, 128_000))
+            odd.servers.forget_offer()
+            small = odd.count(await odd.servers.offered(odd.count, 4_096))
+        finally:
+            await odd.servers.close()
+        assert small <= 512 < large
+
+    asyncio.run(play())

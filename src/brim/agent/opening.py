@@ -277,7 +277,7 @@ def make_ready(
         await servers.settle(min(_SILENT_S, servers.settings.wait))
         if waiting := servers.starting():
             agent.emit(Notice(f"waiting for MCP servers: {', '.join(waiting)}", "mcp"))
-        more = await servers.offered(tool_counter(agent))
+        more = await servers.offered(tool_counter(agent), agent.session.window[0])
         done = True
         if late := servers.starting():
             agent.emit(Notice(f"still starting, to be found with find_tool later: {', '.join(late)}", "mcp"))

@@ -85,23 +85,24 @@ class McpServers:
 
     # ---- what is offered ---------------------------------------------------------------------------------------
 
-    async def offered(self, count: CountTools) -> list[Tool]:
-        """The tools that every request carries. The first call waits for servers, and decides; later ones repeat it."""
+    async def offered(self, count: CountTools, window: int | None = None) -> list[Tool]:
+        """The tools that every request carries. The first call waits for servers, and decides; later ones repeat it. A small
+        `window` (tokens) lowers what they may take to an eighth of it."""
         if self._direct is None:
             await self.settle()
-            self._direct = self._choose(count)
+            limit = self.settings.schema_tokens
+            self._direct = self._choose(count, limit if window is None else min(limit, window // 8))
         return self._direct
 
     def forget_offer(self) -> None:
         """Decides anew at the next request: for another session or model."""
         self._direct = None
 
-    def _choose(self, count: CountTools) -> list[Tool]:
+    def _choose(self, count: CountTools, limit: int) -> list[Tool]:
         groups = {
             name: server.tools for name, server in self.servers.items() if server.state == "ready" and server.tools
         }
         starting = self.starting()
-        limit = self.settings.schema_tokens
         everything = [self._tool(tool) for tools in groups.values() for tool in tools]
         if not starting and count(everything) <= limit:
             return everything
