@@ -7,7 +7,7 @@ asked of the source distribution that the project had released by then; the answ
 run's submitted diff edits: no new files, tests, set-up or build files. A hit is one of them among five.
 
 - brim: `Retriever.search`, as `ai` calls it, at most five snippets;
-- rg: every keyword of the question searched with `rg --files-with-matches --ignore-case`, files ranked by how many they hold;
+- rg: every keyword of the question searched for, whatever its case; files ranked by how many they hold;
 - bm25s: whole files with its own tokenizer and English stop words, Chinese as pairs of characters;
 - bm25s, code only: the same without tests, documentation and examples, to see how much that alone is worth.
 
@@ -59,6 +59,7 @@ class Run(NamedTuple):
 
 
 Search = Callable[[Path, str], list[str]]
+"""(tree, question) -> paths, best first."""
 
 
 def main() -> None:
@@ -73,11 +74,11 @@ def main() -> None:
         sys.exit("nothing to ask: neither transcripts nor the source distributions are here")
     searches: dict[str, Search] = {"brim": brim_search(options.cache)}
     if not options.quick:
-        searches["rg"] = rg_search
-        if bm25s := bm25s_search():
-            searches |= bm25s
+        texts = Texts()
+        searches["rg"] = rg_search(texts)
+        searches |= bm25s_search(texts)
     table: dict[str, dict[str, list[bool]]] = {}
-    for run in runs:
+    for run in sorted(runs, key=lambda run: run.tree):
         for name, search in searches.items():
             hit = any(path in run.files for path in search(run.tree, run.question)[:COUNT])
             table.setdefault(run.group, {}).setdefault(name, []).append(hit)
@@ -86,8 +87,10 @@ def main() -> None:
     halves = [group for group in table if group.startswith("half")]
     if halves:
         table["the runs, all"] = {name: [hit for group in halves for hit in table[group][name]] for name in searches}
+    order = sorted(table, key=lambda group: (not group.startswith("half"), not group.startswith("the runs"), group))
     print(f"\n{'one of the files among ' + str(COUNT):44}" + f"{'n':>4}" + "".join(f"{name:>18}" for name in searches))
-    for group, columns in table.items():
+    for group in order:
+        columns = table[group]
         shares = "".join(f"{sum(hits) / len(hits):>18.0%}" for hits in columns.values())
         print(f"{group:44}{len(columns['brim']):>4}{shares}")
     measure(max({run.tree for run in runs}, key=size_of))
@@ -246,52 +249,64 @@ def pairs_of(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
-def rg_search(tree: Path, question: str) -> list[str]:
-    """Files by how many distinct keywords they hold."""
-    paths = [entry.path for entry in list_files(tree, find_ripgrep(), NOISE).entries]
-    counts = dict.fromkeys(paths, 0)
-    for word in keywords_of(question):
-        command = [
-            find_ripgrep(),
-            "--no-config",
-            "--files-with-matches",
-            "--ignore-case",
-            "--fixed-strings",
-            "--",
-            word,
-        ]
-        found = subprocess.run(command, cwd=tree, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-        for path in found.stdout.splitlines():
-            if path in counts:
-                counts[path] += 1
-    return sorted((path for path in paths if counts[path]), key=lambda path: (-counts[path], path))[:COUNT]
+def rg_search(texts: Texts) -> Search:
+    """Files by how many distinct keywords they hold, as `rg --files-with-matches --ignore-case --fixed-strings` finds them.
+    A search for each of a hundred keywords takes minutes a question, so the texts are searched here; that this finds what
+    ripgrep finds is checked with ripgrep itself for three keywords of each tree's first question."""
+    checked: set[Path] = set()
+
+    def search(tree: Path, question: str) -> list[str]:
+        lower = {path: text.lower() for path, text in texts.of(tree).items()}
+        words = keywords_of(question)
+        if tree not in checked:
+            checked.add(tree)
+            for word in words[:3]:
+                command = [find_ripgrep(), "--no-config", "-l", "-i", "-F", "--no-ignore", "--text", "--", word, *lower]
+                found = subprocess.run(
+                    command, cwd=tree, capture_output=True, text=True, check=False
+                ).stdout.splitlines()
+                mine = {path for path, text in lower.items() if word in text}
+                assert len(mine ^ set(found)) <= 2, (tree.name, word, sorted(mine ^ set(found))[:5])
+        counts = {path: sum(word in text for word in words) for path, text in lower.items()}
+        return sorted((path for path in counts if counts[path]), key=lambda path: (-counts[path], path))[:COUNT]
+
+    return search
 
 
-def bm25s_search() -> dict[str, Search]:
+class Texts:
+    """The texts of one tree at a time."""
+
+    def __init__(self) -> None:
+        self._tree: Path | None = None
+        self._texts: dict[str, str] = {}
+
+    def of(self, tree: Path) -> dict[str, str]:
+        if tree != self._tree:
+            entries = list_files(tree, find_ripgrep(), NOISE).entries
+            self._tree, self._texts = tree, {entry.path: decode((tree / entry.path).read_bytes()) for entry in entries}
+        return self._texts
+
+
+def bm25s_search(texts: Texts) -> dict[str, Search]:
     """bm25s over whole files, all of them and code alone; nothing where it is not installed."""
     try:
         import bm25s
     except ImportError:
         print("bm25s is not installed: its columns are left out (pip install bm25s)")
         return {}
-    built: dict[tuple[Path, bool], tuple[list[str], Any]] = {}
+    built: dict[bool, tuple[Path, list[str], Any]] = {}
 
     def spaced(text: str) -> str:
         return _CJK.sub(lambda match: f" {' '.join(pairs_of(match[0]))} ", text)
 
     def search(tree: Path, question: str, code_only: bool) -> list[str]:
-        if (tree, code_only) not in built:
-            built.clear()
-            paths = [
-                entry.path
-                for entry in list_files(tree, find_ripgrep(), NOISE).entries
-                if not code_only or is_code(entry.path)
-            ]
-            texts = [spaced(decode((tree / path).read_bytes())) for path in paths]
+        if code_only not in built or built[code_only][0] != tree:
+            held = {path: text for path, text in texts.of(tree).items() if not code_only or is_code(path)}
             index = bm25s.BM25()
-            index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
-            built[tree, code_only] = (paths, index)
-        paths, index = built[tree, code_only]
+            tokens = bm25s.tokenize([spaced(text) for text in held.values()], stopwords="en", show_progress=False)
+            index.index(tokens, show_progress=False)
+            built[code_only] = (tree, list(held), index)
+        _, paths, index = built[code_only]
         asked = bm25s.tokenize([spaced(question)], stopwords="en", show_progress=False)
         places, _ = index.retrieve(asked, k=min(COUNT, len(paths)), show_progress=False)
         return [paths[int(place)] for place in places[0]]

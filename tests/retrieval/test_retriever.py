@@ -300,3 +300,27 @@ def test_a_single_common_word_is_chance(workspace: Path, retriever: Retriever, q
         text = "fix, commit, continue and undo: write to the sea. 继续。今天的天气。讲笑话。\n"
         write(workspace / f"{name}.txt", text)
     assert paths(retriever, question) == []
+
+
+def test_names_that_are_no_text_are_passed_over(workspace: Path, retriever: Retriever) -> None:
+    """A file whose name is not UTF-8 breaks neither index nor tree; one with odd characters is found."""
+    Path(os.fsdecode(os.fsencode(workspace) + b"/caf\xe9.py")).write_text("def furry_wombat():\n    pass\n")
+    write(workspace / 'new\nline\'s "file".py', "def furry_wombat():\n    pass\n")
+    found = retriever.search("furry wombat", 5)
+    assert [each.path for each in found.snippets] == ['new\nline\'s "file".py'] and found.notices == ()
+    assert "caf" not in retriever.tree()
+
+
+def test_a_question_may_hold_anything(retriever: Retriever) -> None:
+    """Lone surrogates, NULs, quotes and operators of the search language are words or nothing, never an error."""
+    for question in (
+        "\ud800 discount \udfff",
+        "\0discount\0",
+        'discount" OR *',
+        "NEAR(discount) - ^x : {a}",
+        "]" * 5000,
+        "a/" * 9000,
+    ):
+        found = retriever.search(question, 5)
+        assert found.notices == ()
+    assert retriever.search('"discount" AND (price', 5).snippets[0].path == "shop/pricing.py"

@@ -58,6 +58,7 @@ class Surroundings:
         self.emit = emit
         self.redact = redact
         self._retriever: Retriever | None = None
+        self._tree: str | None = None
         self._broad = is_broad(workspace)
         self._limited = True
 
@@ -81,14 +82,19 @@ class Surroundings:
             return
         self._limited = self._limits_reading()
         blocks: list[Offered] = []
-        inserts = session.plan_now().get("inserts", [])
-        if wants_tree and not any(each["source"] == "tree" for each in inserts):
-            room = int(SHARE / 2 * session.window[0]) * 4
-            tree = await asyncio.to_thread(retriever.tree, allowed=self.may_read, most_chars=room)
-            if tree:
-                blocks.append(self._block(f"{TREE}\n\n{tree}", "tree", {"lines": tree.count("\n") + 1}, lasting=True))
+        plan = session.conversation.plan
+        inserts = plan.inserts if plan is not None else ()
+        if wants_tree:
+            if self._tree is None or not any(each.source == "tree" for each in inserts):
+                room = int(SHARE / 2 * session.window[0]) * 4
+                self._tree = await asyncio.to_thread(retriever.tree, allowed=self.may_read, most_chars=room)
+            if (
+                self._tree
+            ):  # with every question, in case an epoch begins with it: there it is taken, else it stands already
+                why = {"lines": self._tree.count("\n") + 1}
+                blocks.append(self._block(f"{TREE}\n\n{self._tree}", "tree", why, lasting=True))
         if wants_snippets:
-            blocks += await self._snippets(retriever, question, [each["text"] for each in inserts])
+            blocks += await self._snippets(retriever, question, [each.text for each in inserts])
         session.put_beside(*blocks)
 
     async def _snippets(self, retriever: Retriever, question: str, before: list[str]) -> list[Offered]:

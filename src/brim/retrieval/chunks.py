@@ -14,6 +14,8 @@ import msgspec
 
 MOST_LINES = 60
 MOST_CHARS = 3_000
+_LONG_LINE = 400
+"""A longer line begins no definition."""
 JOIN_LINES = 24
 """Neighbours are joined up to this many lines."""
 
@@ -81,6 +83,8 @@ def cut_into_chunks(text: str, suffix: str) -> list[Chunk]:
 
 
 def _code_borders(lines: Sequence[str], text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[_Border]:
+    if max(map(len, lines)) > _LONG_LINE:  # data, and slow to look at
+        text = "\n".join(line if len(line) <= _LONG_LINE else "" for line in lines)
     found: dict[int, tuple[str, str]] = {}
     for pattern in patterns:
         line = at = 0

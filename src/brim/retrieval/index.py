@@ -69,25 +69,22 @@ class Index:
         then; the next one goes on from there. Raises sqlite3.Error where another process writes, or the file is damaged."""
         began = time.monotonic()
         rows = self._db.execute(_FILES).fetchall()
-        known = {path: (id, mtime, size) for id, path, mtime, size in rows}
+        known = {path: (mtime, size) for _, path, mtime, size in rows}
         wanted = {entry.path: entry for entry in listing.entries}
-        gone = [id for path, (id, _, _) in known.items() if path not in wanted]
-        fresh = [
-            entry for entry in listing.entries if known.get(entry.path, (0, 0, 0))[1:] != (entry.mtime, entry.size)
-        ]
+        gone = [path for path in known if path not in wanted]
+        fresh = [entry for entry in listing.entries if known.get(entry.path) != (entry.mtime, entry.size)]
         # what people ask about first: code, then what lies near the top
         fresh.sort(key=lambda each: (suffix_of(each.path) not in _FIRST, each.path.count("/"), each.path))
         done = 0
         if gone or fresh:
-            done = self._write(gone, fresh, known, began, seconds, stop)
+            done = self._write(gone, fresh, began, seconds, stop)
         self.load(None if gone or fresh else rows)
         return Change(read=done, removed=len(gone), unfinished=len(fresh) - done, seconds=time.monotonic() - began)
 
     def _write(
         self,
-        gone: Sequence[int],
+        gone: Sequence[str],
         fresh: Sequence[Entry],
-        known: dict[str, tuple[int, int, int]],
         began: float,
         seconds: float | None,
         stop: Callable[[], bool],
@@ -95,12 +92,12 @@ class Index:
         done = 0
         self._db.execute("begin immediate")
         try:
-            for id in gone:
-                self._forget(id)
+            for path in gone:
+                self._forget(path)
             for entry in fresh:
                 if done and (stop() or (seconds is not None and time.monotonic() - began > seconds)):
                     break
-                self._read(entry, known.get(entry.path, (None, 0, 0))[0])
+                self._read(entry)
                 done += 1
                 if done % BATCH_FILES == 0:
                     self._db.execute("commit")
@@ -112,8 +109,11 @@ class Index:
             raise
         return done
 
-    def _forget(self, file: int) -> None:
-        packed = self._db.execute("select words from files where id = ?", (file,)).fetchone()[0]
+    def _forget(self, path: str) -> None:
+        row = self._db.execute("select id, words from files where path = ?", (path,)).fetchone()
+        if row is None:
+            return  # another process was here first
+        file, packed = row
         bodies = zlib.decompress(packed).decode("utf-8", "surrogatepass").split("\n")
         rows = self._db.execute("select id, names from chunks where file = ? order by id", (file,)).fetchall()
         for (id, names), body in zip(rows, bodies, strict=bool(rows)):
@@ -124,9 +124,12 @@ class Index:
         self._db.execute("delete from chunks where file = ?", (file,))
         self._db.execute("delete from files where id = ?", (file,))
 
-    def _read(self, entry: Entry, before: int | None) -> None:
-        if before is not None:
-            self._forget(before)
+    def _read(self, entry: Entry) -> None:
+        stands = self._db.execute("select mtime, size from files where path = ?", (entry.path,)).fetchone()
+        if stands == (entry.mtime, entry.size):
+            return  # another process was here first
+        if stands is not None:
+            self._forget(entry.path)
         text = read_text(self.workspace / entry.path)
         lines = text.split("\n") if text else []
         found = [

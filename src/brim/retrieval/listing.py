@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -101,7 +102,11 @@ def list_paths(workspace: Path, ripgrep: str, noise: Sequence[str]) -> list[str]
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolError(f"the files of {workspace} cannot be listed: {error}") from error
-    return sorted(name.decode("utf-8", "surrogateescape") for name in done.stdout.split(b"\0") if name)
+    paths = []
+    for name in done.stdout.split(b"\0"):
+        with suppress(UnicodeDecodeError):  # a name that cannot be shown cannot be asked for
+            paths.append(name.decode())
+    return sorted(path for path in paths if path)
 
 
 def is_noise(path: str) -> bool:

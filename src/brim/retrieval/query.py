@@ -12,11 +12,11 @@ from brim.retrieval.words import STOP, stem, terms_of_word, words_of
 MOST_CHARS = 16_000
 """Of a longer question, this much of its beginning and end is read."""
 _FENCE = re.compile(r"(?:```|~~~)[^\n]*\n(.*?)(?:```|~~~|\Z)", re.DOTALL)
-_TICKS = re.compile(r"`+([^`\n]{1,200})`+")
+_TICKS = re.compile(r"(?<!`)`{1,3}([^`\n]{1,200})`")
 _FRAME = re.compile(r"File \"([^\"\n]+)\", line (\d+)(?:, in ([\w<>.]+))?")
-_AT_LINE = re.compile(r"(?<![\w/])((?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4}):(\d+)\b")
+_AT_LINE = re.compile(r"(?<![\w./-])((?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4}):(\d+)\b")
 _PATH = re.compile(
-    r"(?:[\w.@+-]+/)+[\w.@+-]*\w|\b[\w-]+\.(?:py[ix]?|[jt]sx?|mjs|go|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|"
+    r"(?<![\w.@+-])(?:[\w.@+-]+/)+[\w.@+-]*\w|(?<![\w-])[\w-]+\.(?:py[ix]?|[jt]sx?|mjs|go|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|"
     r"swift|scala|sh|md|rst|txt|toml|ya?ml|json|cfg|ini|html|css|sql)\b"
 )
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
