@@ -311,6 +311,16 @@ def test_a_read_only_home_keeps_to_the_schema(tmp_path: Path) -> None:
             assert result["error"]["kind"] == "store_unusable"
 
 
+def test_an_encoding_that_cannot_say_it_is_no_failure(tmp_path: Path) -> None:
+    """In a locale without the characters JSON has escapes, and text shows their codes."""
+    with ScriptedProvider([reply("中文 é 🎉")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        ran = home.run("hi", "--output-format", "json", PYTHONIOENCODING="ascii")
+        assert checked(ran)["text"] == "中文 é 🎉" and ran.out.isascii()
+        text = home.run("hi", PYTHONIOENCODING="ascii")
+        assert (text.code, text.out) == (0, "\\u4e2d\\u6587 \\xe9 \\U0001f389\n")
+
+
 def test_notices_are_not_lost_in_json(tmp_path: Path) -> None:
     """With json, stdout is the result alone; what would be a notice stands on stderr."""
     with ScriptedProvider([fault(429, retry_after=0.01), reply("fine")]) as upstream:

@@ -6,6 +6,7 @@ turn is always a `Result`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -127,4 +128,7 @@ Emit: TypeAlias = Callable[[Event], None]
 
 def as_json(event: Event) -> bytes:
     """One line of JSON, without the newline; `type` names the event."""
-    return msgspec.json.encode(event, enc_hook=str)
+    try:
+        return msgspec.json.encode(event, enc_hook=str)
+    except UnicodeEncodeError:  # a lone surrogate, which an answer by a schema can hold as an escape
+        return json.dumps(msgspec.to_builtins(event, enc_hook=str)).encode()

@@ -136,15 +136,22 @@ def _parse(text: str) -> Any:
         stripped = fenced[1].strip()
     if not stripped:
         raise ValueError("it is empty")
+    decoder = json.JSONDecoder(parse_constant=_no_constant)
     try:
-        return json.loads(stripped)
+        return decoder.decode(stripped)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     except ValueError as error:
         for start in (place for place, char in enumerate(stripped[:2_000]) if char in "{["):
             try:
-                return json.JSONDecoder().raw_decode(stripped, start)[0]
-            except ValueError:
+                return decoder.raw_decode(stripped, start)[0]
+            except (ValueError, RecursionError):
                 continue
         raise error
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _references(schema: Any) -> list[str]:

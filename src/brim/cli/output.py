@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 from brim.agent import events as ev
 from brim.agent.events import Event, Result, as_json
 from brim.budget import render_bill
-from brim.budget.bill import fit
+from brim.budget.bill import columns, fit
 from brim.cli.spinner import Spinner
 from brim.errors import BrimError
 
@@ -59,7 +59,7 @@ class JsonOutput:
     def __call__(self, event: Event) -> None:
         if self._stream or isinstance(event, Result):
             self._ended = self._ended or isinstance(event, Result)
-            write(self._out, as_json(event).decode() + "\n")
+            write_json(self._out, as_json(event).decode())
         elif isinstance(event, ev.Notice):
             self._err.write(f"! {event.text}\n")
 
@@ -123,7 +123,7 @@ class TextOutput:
         elif isinstance(event, ev.ToolFinished):
             self._tool(event)
         elif isinstance(event, ev.Notice):
-            self._say(f"! {event.text}", "33")
+            self._sentence(f"! {event.text}", "33", "  ")
             if event.kind == "retry":
                 self._spinner.start("waiting")
         elif isinstance(event, ev.Failed):
@@ -133,7 +133,7 @@ class TextOutput:
             if self._structured:
                 self._show_data(event)
             if event.usage is not None and (event.usage.reported or event.bill is not None):
-                self._say(f"{closing_line(event)}", "2")
+                self._sentence(closing_line(event), "2")
 
     def fail(self, error: BrimError) -> int:
         self._failed(plain_error(error), [], getattr(error, "bill", None))
@@ -154,9 +154,8 @@ class TextOutput:
         import json
 
         if event.ok:
-            write(
-                self._out, json.dumps(event.data, ensure_ascii=False, indent=2 if self._out.isatty() else None) + "\n"
-            )
+            indent = 2 if self._out.isatty() else None
+            write_json(self._out, json.dumps(event.data, ensure_ascii=False, indent=indent), indent)
         elif event.text.strip():
             self._say(event.text.strip(), "2")
 
@@ -222,18 +221,23 @@ class TextOutput:
             self._say(f"  {fit(event.text.strip().splitlines()[0] if event.text.strip() else '', 200)}", "2")
 
     def _failed(self, error: Mapping[str, Any], advice: list[str], bill: Mapping[str, Any] | None) -> None:
-        self._say(f"ai: {error['message']}", "31")
+        self._sentence(f"ai: {error['message']}", "31", "    ")
         if error.get("hint"):
-            self._say(f"    {error['hint']}", "")
+            self._sentence(f"    {error['hint']}", "", "    ")
         if bill is not None:
             self._say(render_bill(bill, min(100, width_of(self._err))), "2")
         for line in advice:
-            self._say(f"  - {line}", "")
+            self._sentence(f"  - {line}", "", "    ")
 
     def _say(self, text: str, colour: str) -> None:
         self._end_text()
         self._err.write(self._dyed(text, colour) + "\n")
         self._err.flush()
+
+    def _sentence(self, text: str, colour: str, indent: str = "") -> None:
+        """Words: on a terminal they are not broken in the middle at its border."""
+        width = width_of(self._err) if self._err.isatty() else 0
+        self._say("\n".join(wrap_words(text, width, indent)) if width else text, colour)
 
     def _dyed(self, text: str, colour: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self.colour and colour else text
@@ -242,12 +246,32 @@ class TextOutput:
 def write(out: IO[str], text: str) -> None:
     """Writes to stdout at once. Raises BrokenPipeError where nobody reads it, Unwritable where it cannot be written."""
     try:
-        out.write(text)
+        try:
+            out.write(text)
+        except UnicodeEncodeError:  # a locale that cannot say it: what cannot be said is shown by its code
+            encoding = encoding_of(out)
+            out.write(text.encode(encoding, "backslashreplace").decode(encoding))
         out.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
         raise Unwritable(error.errno, error.strerror or str(error)) from error
+
+
+def encoding_of(out: IO[str]) -> str:
+    """What a stream can say."""
+    return str(getattr(out, "encoding", None) or "utf-8")
+
+
+def write_json(out: IO[str], text: str, indent: int | None = None) -> None:
+    """Writes JSON and a line's end; with escapes where stdout's encoding cannot say a character."""
+    import json
+
+    try:
+        text.encode(encoding_of(out))
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=indent)
+    write(out, text + "\n")
 
 
 # ---- words that the REPL uses, too ---------------------------------------------------------------------------------
@@ -264,13 +288,34 @@ def closing_line(result: Result) -> str:
         parts.append(f"~{result.bill['used']:,} in")
     if result.context is not None:
         parts.append(f"context {result.context:.0%}")
-    parts.append(money(result.cost) if result.cost is not None else "no price known")
+    if result.cost is not None:
+        parts.append(money(result.cost))
+    elif usage is not None and usage.reported:
+        parts.append("no price known")
     if result.session_cost is not None:
         parts.append(f"session {money(result.session_cost)}")
     parts.append(f"{result.duration:.1f} s")
     if result.session:
         parts.append(short_session(result.session))
     return " · ".join(parts)
+
+
+def wrap_words(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines of at most `width` columns, broken between words; the later ones begin with `indent`. A longer word (a path, a
+    Chinese sentence) is left to the terminal."""
+    lines: list[str] = []
+    line = text[: len(text) - len(text.lstrip())]
+    used = columns(line)
+    empty = True
+    for word in text.split():
+        size = columns(word)
+        if not empty and used + 1 + size > width:
+            lines.append(line)
+            line, used, empty = indent, columns(indent), True
+        line += word if empty else f" {word}"
+        used += size + (0 if empty else 1)
+        empty = False
+    return [*lines, line]
 
 
 def money(dollars: float) -> str:
