@@ -231,6 +231,12 @@ def test_doctor_names_what_is_there_and_never_a_key(desk: Desk) -> None:
     checks = {each["check"]: each for each in desk("doctor", "--json").json}
     assert {"brim", "settings", "keys", "model", "embedded", "tokens", "sessions", "ripgrep", "sandbox"} <= set(checks)
     assert "o200k_base" in checks["tokens"]["found"] and checks["ripgrep"]["status"] == "ok"
+    write_config(
+        desk,
+        '[providers.here]\nbase_url = "http://127.0.0.1:1/v1"\n[providers.with]\nbase_url = "http://x"\nkey = "sk-own"\n',
+    )
+    keys = next(each["found"] for each in desk("doctor", "--json").json if each["check"] == "keys")
+    assert "with" in keys and "here" not in keys and "sk-own" not in desk("doctor").out
     write_config(desk, "mode = 3\n")
     broken = desk("doctor")
     assert broken.code == 1 and "BAD" in broken.out and "mode" in broken.out

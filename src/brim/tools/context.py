@@ -6,13 +6,15 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
 from brim.conversation import Media
-from brim.permissions import LeftOut
 from brim.tools.caps import Caps
+
+if TYPE_CHECKING:
+    from brim.permissions import LeftOut
 
 
 class BlobWriter(Protocol):

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from brim.errors import ToolError
-from brim.permissions import LeftOut
 from brim.tools.child import run_child
 from brim.tools.cleaning import show_controls
 from brim.tools.context import Tool, ToolContext, ToolOutput
@@ -22,6 +21,9 @@ from brim.tools.listing import Listing
 from brim.tools.paths import resolve_path
 from brim.tools.ripgrep import Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
+
+if TYPE_CHECKING:
+    from brim.permissions import LeftOut
 
 
 class GlobArguments(msgspec.Struct, frozen=True):

@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from brim.errors import ToolError
-from brim.permissions import LeftOut
 from brim.tools.child import Ended, run_child
 from brim.tools.cleaning import show_controls
 from brim.tools.clusters import cut_before
@@ -25,6 +24,9 @@ from brim.tools.matches import FIELD, Matches, as_shown
 from brim.tools.paths import kind_of, require_inside
 from brim.tools.ripgrep import ONE_BY_ONE, Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
+
+if TYPE_CHECKING:
+    from brim.permissions import LeftOut
 
 
 class GrepArguments(msgspec.Struct, frozen=True):
