@@ -122,7 +122,8 @@ def test_a_flood_of_noise_does_no_harm(bench: Bench) -> None:
         assert (await odd.call("mcp__odd__go")).text == "went"
 
     lines = "for _ in range(20_000): print('x' * 200); print('y' * 200, file=sys.stderr)"
-    flood = f"def started():\n    {lines}\n    sys.stdout.flush()"
+    deep = "print('[' * 200_000 + ']' * 200_000); print('\\xff\\x00 [1'); print('{\"id\": 1}')"
+    flood = f"def started():\n    {lines}\n    {deep}\n    sys.stdout.flush()"
     odd = run(bench, flood, play)
     assert odd.notices == []
 
@@ -177,8 +178,13 @@ def test_a_result_of_any_kind_is_an_output(bench: Bench) -> None:
         "structured": {"content": [], "structuredContent": {"a": [1, 2]}},
         "twice": {"content": [{"type": "text", "text": '{"a": [1, 2]}'}], "structuredContent": {"a": [1, 2]}},
         "wrapped": {"content": [{"type": "text", "text": "plain"}], "structuredContent": {"result": "plain"}},
+        "again": {"content": [{"type": "text", "text": "a" * 500}], "structuredContent": {"content": "a" * 500}},
+        "partly": {"content": [{"type": "text", "text": "a" * 500}], "structuredContent": {"all": "a" * 500, "n": 1}},
+        "block": {"content": blocks[:1], "structuredContent": {"content": blocks[:1]}},
+        "list": {"content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}],
+                 "structuredContent": {"result": ["one", "two"]}},
         "empty": {"content": []},
-    }
+    }  # fmt: skip
     source = f"RESULTS = {results!r}\ndef call(id, name, arguments): answer(id, RESULTS[arguments['which']])"
     told: dict[str, ToolOutput] = {}
 
@@ -195,6 +201,9 @@ def test_a_result_of_any_kind_is_an_output(bench: Bench) -> None:
     assert bench.ctx.blobs.get(handle) == bytes(1000)
     assert json.loads(told["structured"].text) == {"a": [1, 2]}
     assert told["twice"].text == '{"a": [1, 2]}' and told["wrapped"].text == "plain"
+    assert told["again"].text == "a" * 500 and told["list"].text == "one\ntwo"
+    assert '"(as above)"' in told["partly"].text and '"n": 1' in told["partly"].text
+    assert told["block"].text.startswith("[audio") and "AAAA" not in told["block"].text
     assert "without any content" in told["empty"].text
 
 

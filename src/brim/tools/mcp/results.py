@@ -16,6 +16,7 @@ from brim.tools.context import ToolContext, ToolOutput
 
 _SHOWN_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MOST_IMAGES = 8
+_LONG = 100
 
 
 def read_result(result: Any, ctx: ToolContext, *, server: str, tool: str, media_bytes: int) -> ToolOutput:
@@ -36,7 +37,9 @@ def read_result(result: Any, ctx: ToolContext, *, server: str, tool: str, media_
             texts.append(f"[resource {block.uri}, {block.name}{about}]")
     structured = result.structured_content
     if structured is not None and not _says(texts, structured):
-        texts.append(json.dumps(structured, ensure_ascii=False, indent=1))
+        known = _shown_strings(result.content)
+        if not _only(structured, known):
+            texts.append(json.dumps(_shortened(structured, known), ensure_ascii=False, indent=1))
     text = "\n".join(texts)
     if not text.strip():
         text = f"({tool} answered without any content)"
@@ -50,18 +53,39 @@ def read_result(result: Any, ctx: ToolContext, *, server: str, tool: str, media_
 
 
 def _says(texts: Sequence[str], structured: Any) -> bool:
-    """Whether the texts hold the structured value already, as servers are told to for older clients."""
-    plain = structured["result"] if isinstance(structured, dict) and set(structured) == {"result"} else None
-    if isinstance(plain, str) and plain in texts:
-        return True
-    values = [structured] if plain is None else [structured, plain]
-    if (
-        isinstance(plain, list)
-        and len(plain) == len(texts)
-        and all(_same(text, each) for text, each in zip(texts, plain, strict=True))
-    ):
-        return True
-    return any(_same(text, value) for text in texts for value in values)
+    """Whether one of the texts is the structured value as JSON, which servers are told to send for older clients."""
+    inner = structured["result"] if isinstance(structured, dict) and set(structured) == {"result"} else structured
+    return any(_same(text, value) for text in texts for value in (structured, inner))
+
+
+def _shown_strings(blocks: Sequence[Any]) -> set[str]:
+    """Every string of the content: some servers send it all a second time as structured content."""
+    found = {"text", "image", "audio", "resource", "resource_link"}
+    for block in blocks:
+        for part in (block, getattr(block, "resource", None)):
+            for name in ("text", "data", "mime_type", "uri", "blob", "name", "description"):
+                value = getattr(part, name, None)
+                if value is not None:
+                    found.add(str(value))
+    return found
+
+
+def _only(value: Any, known: set[str]) -> bool:
+    """Whether a value is made of known strings alone."""
+    if isinstance(value, dict):
+        return all(_only(each, known) for each in value.values())
+    if isinstance(value, list):
+        return all(_only(each, known) for each in value)
+    return isinstance(value, str) and value in known
+
+
+def _shortened(value: Any, known: set[str]) -> Any:
+    """The value with long strings that stand in the content already left out."""
+    if isinstance(value, dict):
+        return {key: _shortened(each, known) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each, known) for each in value]
+    return "(as above)" if isinstance(value, str) and len(value) > _LONG and value in known else value
 
 
 def _same(text: str, value: Any) -> bool:

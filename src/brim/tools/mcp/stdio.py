@@ -163,7 +163,7 @@ async def _deliver(line: bytes, to_us: Any, watch: Watch) -> None:
         return
     try:
         message = jsonrpc_message_adapter.validate_python(repaired(parse_line(line)), by_name=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         watch.noise += 1
         return
     await to_us.send(SessionMessage(message))
