@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+from brim.cli.repl import LEAVE_WITHIN_S
 from brim.store import open_store
 from brim.testing import ScriptedProvider, reply, tool_call
 from shared_ai import make_home
@@ -150,3 +152,47 @@ def test_what_is_typed_ahead_waits_and_a_large_paste_is_one_message(tmp_path: Pa
             terminal.wait("largest: user messages", seconds=90)  # too much for this window, and told with its size
         with open_store(home.root / "data" / "brim.db") as store:
             assert store.load("s")[2].message.text.strip() == pasted.strip()
+
+
+def test_tab_completes_commands_files_models_and_messages(tmp_path: Path) -> None:
+    """Tab gives commands after /, files after @, models after /model, the user's messages after /rewind, sessions after
+    /resume."""
+    with ScriptedProvider([reply("noted")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        (home.work / "notes.md").write_text("x\n")
+        (home.work / "docs").mkdir()
+        (home.work / "docs" / "one.txt").write_text("x\n")
+        with Terminal(home, "--session", "s") as terminal:
+            terminal.wait("/help", "gpt-4o · auto · s")
+            terminal.enter("first words")
+            terminal.wait("noted", "out · context")
+            for typed, found in (
+                ("/rew", "/rewind"), ("see @no", "@notes.md"), ("see @docs/o", "@docs/one.txt"),
+                ("/model openai/", "openai/gpt-"),
+                ("/rewind ", "first words"), ("/resume ", "/resume s"),
+                ("/profile l", "/profile log"), ("/mode f", "/mode full"),
+            ):  # fmt: skip
+                terminal.type(typed)
+                terminal.key("Tab")
+                terminal.wait(found)
+                terminal.key("C-c")
+                terminal.wait("leaves")
+                time.sleep(LEAVE_WITHIN_S)  # a second Ctrl-C so soon would leave
+                terminal.clear()
+
+
+def test_ctrl_c_at_a_question_stops_the_answer(tmp_path: Path) -> None:
+    """The call is not made, the model is not asked again, and the conversation goes on."""
+    with ScriptedProvider([tool_call("bash", {"command": "touch made"}), reply("fine")]) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        with Terminal(home, "--session", "s") as terminal:
+            terminal.wait("/help", "gpt-4o · auto · s")
+            terminal.enter("make it")
+            terminal.wait("allow it?")
+            terminal.key("C-c")
+            terminal.wait("interrupted", "what had come is kept")
+            assert len(upstream.requests) == 1 and not (home.work / "made").exists()
+            terminal.enter("go on")
+            terminal.wait("fine")
+        with Terminal(home, "-c") as terminal:
+            terminal.wait("messages · /help", "user: go on", "assistant: fine")

@@ -23,8 +23,9 @@ from brim.agent.config import Config, Value
 from brim.agent.events import Event, Notice
 from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
+from brim.budget.bill import fit
 from brim.cli.options import Options
-from brim.cli.output import DIFF_COLOURS, TextOutput, brief_arguments, money, short_session
+from brim.cli.output import DIFF_COLOURS, TextOutput, brief_arguments, money, short_session, width_of
 from brim.cli.proposed import proposed_diff
 from brim.cli.spinner import Spinner
 from brim.errors import BrimError, SessionBusy
@@ -140,6 +141,7 @@ class Repl:
             + " · /help",
             "2",
         )
+        self.say_last()
         prompt, self.options = self.options.prompt, msgspec.structs.replace(self.options, prompt=None)
         while True:
             try:
@@ -236,8 +238,12 @@ class Repl:
         while True:
             try:
                 given = await PromptSession[str]().prompt_async(f"  allow it? [y]es, [n]o{always} > ")
-            except (EOFError, KeyboardInterrupt):
+            except EOFError:
                 return "no"
+            except KeyboardInterrupt:  # as everywhere: it stops the answer
+                self._pressed_again()
+                self.opened.agent.stop()
+                raise asyncio.CancelledError from None
             word = given.strip().lower()[:1]
             if word in ("n", "否"):
                 return "no"
@@ -285,6 +291,12 @@ class Repl:
         """Text that is no answer of the model's."""
         sys.stdout.write((f"\x1b[{colour}m{text}\x1b[0m" if self.output.colour and colour else text) + "\n")
         sys.stdout.flush()
+
+    def say_last(self) -> None:
+        """How a conversation that is gone on with had ended, in two lines."""
+        for each in self.opened.agent.session.messages[-2:]:
+            text = " ".join([each.text, *(f"{call.name} {call.arguments}" for call in each.calls)])
+            self.say(fit(f"  {each.role}: {' '.join(text.split())}", width_of(sys.stderr)), "2")
 
     def status_line(self) -> str:
         """Model, mode, share of the window, cost."""

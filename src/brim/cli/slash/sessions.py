@@ -68,7 +68,11 @@ async def _new(repl: Repl, rest: str) -> None:
 
 @command("resume", "ID", "go on in another session")
 async def _resume(repl: Repl, rest: str) -> None:
-    choice = Choice(id=rest) if rest else Choice(latest=True)
+    if not rest:
+        await _sessions(repl, "")
+        repl.say("/resume ID goes on in one of them", "2")
+        return
+    choice = Choice(id=rest)
     try:
         await repl.reopen(choice)
     except SessionBusy as busy:
@@ -78,8 +82,7 @@ async def _resume(repl: Repl, rest: str) -> None:
         await repl.reopen(msgspec.structs.replace(choice, fork=True))
     session = repl.opened.agent.session
     repl.say(f"session {session.id[:7]}: {len(session.messages)} messages, mode {session.mode}")
-    for each in session.messages[-2:]:
-        repl.say(fit(f"  {each.role}: {' '.join(each.text.split())}", width_of(repl.output.err)), "2")
+    repl.say_last()
 
 
 @command("fork", "[N]", "go on in a copy of this session, from before message N")
