@@ -117,7 +117,8 @@ def told_state(state: ServerState, *, tools: bool = False) -> list[str]:
     """A server in words, a line, and one for each tool if asked."""
     if state.state == "ready":
         offered = (
-            "all in every request" if state.offered == len(state.tools)
+            "not offered yet" if state.offered is None
+            else "all in every request" if state.offered == len(state.tools)
             else f"{state.offered} in every request, the others through find_tool" if state.offered
             else "through find_tool"
         )  # fmt: skip

@@ -30,15 +30,15 @@ _NAMES_SHARE = 0.5
 
 
 class ServerState(msgspec.Struct, frozen=True):
-    """A server as people see it: `offered` of its `tools` stand in every request, the others are found; `tokens` are those
-    of all its definitions; `excluded` were left out by include and exclude."""
+    """A server as people see it: `offered` of its `tools` stand in every request, the others are found (None: that is decided
+    at the first request); `tokens` are those of all its definitions; `excluded` were left out by include and exclude."""
 
     name: str
     state: str
     why: str
     version: str
     tools: list[str]
-    offered: int
+    offered: int | None
     excluded: int
     tokens: int
     seconds: float | None
@@ -188,7 +188,7 @@ class McpServers:
         return [
             ServerState(
                 name, server.state, server.why, server.version, [tool.name for tool in server.tools],
-                sum(tool.name in offered for tool in server.tools), server.hidden,
+                None if self._direct is None else sum(tool.name in offered for tool in server.tools), server.hidden,
                 count([self._tool(tool) for tool in server.tools]) if server.tools else 0, server.seconds,
             )
             for name, server in self.servers.items()
