@@ -21,6 +21,8 @@ from brim.errors import BrimError
 
 DIFF_LINES = 40
 DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
+_WAITS = {"retry": "waiting", "summary": "summarising"}
+"""Notices that something begins which takes its time, and what it is called meanwhile."""
 TIGHT = 0.1
 """The bill is shown unasked where less than this share of the window is free."""
 
@@ -124,8 +126,8 @@ class TextOutput:
             self._tool(event)
         elif isinstance(event, ev.Notice):
             self._sentence(f"! {event.text}", "33", "  ")
-            if event.kind == "retry":
-                self._spinner.start("waiting")
+            if event.kind in _WAITS:
+                self._spinner.start(_WAITS[event.kind])
         elif isinstance(event, ev.Failed):
             self._failed(event.error, event.advice, event.bill)
         elif isinstance(event, Result):
