@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from brim.agent.effort import EFFORTS
 from brim.agent.permit import MODES
 from brim.agent.trial import Shares, check_shares
 from brim.budget.settings import Settings, load_settings
-from brim.errors import ConfigError
+from brim.errors import BrimError, ConfigError, UsageError
 from brim.permissions.sandbox import SANDBOX_MODES, Sandbox
 from brim.tools.caps import ENVIRONMENT as CAP_VARIABLES
 from brim.tools.caps import Caps, load_caps
@@ -162,6 +162,10 @@ _ENV_ALIASES = {
 _ENV_OF_OTHERS = ("BRIM_DATA_DIR", "BRIM_CONFIG", "BRIM_LOOPBACK", "BRIM_ALLOW", "BRIM_DENY")
 
 
+_FLAGS = {"mode": "--context-mode", "permissions.mode": "--permission-mode", "permissions.sandbox": "--sandbox"}
+"""Options of `ai` whose names are not those of their settings."""
+
+
 class Value(msgspec.Struct, frozen=True):
     """A setting and where it was set: "default", a file, "environment BRIM_MODE", "flag --model", "profile log"."""
 
@@ -196,15 +200,20 @@ class Config(msgspec.Struct):
         given = {name: self.values[name].value for name in General.__struct_fields__ if name in self.values}
         made = _convert(given, General, self)
         if made.mode not in ("full", "compact", "auto"):
-            raise ConfigError(f"mode is {made.mode!r} ({self.origin('mode')})", hint="one of full, compact, auto")
+            raise self._none_of("mode", made.mode, ("full", "compact", "auto"))
         if made.effort is not None and made.effort not in EFFORTS:
-            raise ConfigError(
-                f"effort is {made.effort!r} ({self.origin('effort')})", hint=f"one of {', '.join(EFFORTS)}"
-            )
+            raise self._none_of("effort", made.effort, EFFORTS)
         for name, least in (("thinking_budget", 0), ("max_tokens", 1), ("max_steps", 1), ("max_calls", 1)):
             if (given := getattr(made, name)) is not None and given < least:
                 raise ConfigError(f"{name} is {given} ({self.origin(name)})", hint=f"at least {least}")
         return made
+
+    def _none_of(self, key: str, value: object, choices: Sequence[str]) -> BrimError:
+        """What is wrong with a value that is none of its choices: the command line, or a setting."""
+        hint = f"one of {', '.join(choices)}"
+        if self.origin(key) == "flag":
+            return UsageError(f"{_FLAGS.get(key, f'--{key}')} is {value!r}", hint=hint)
+        return ConfigError(f"{key} is {value!r} ({self.origin(key)})", hint=hint)
 
     def schema_path(self, workspace: Path) -> Path | None:
         """The file of `schema`: a flag's is relative to the current folder, a setting's to its file, else the workspace."""
@@ -245,15 +254,9 @@ class Config(msgspec.Struct):
         """The table [permissions], checked. Raises ConfigError."""
         made = _convert(self.table("permissions"), PermissionRules, self, "permissions.")
         if made.mode not in MODES:
-            raise ConfigError(
-                f"permissions.mode is {made.mode!r} ({self.origin('permissions.mode')})",
-                hint=f"one of {', '.join(MODES)}",
-            )
+            raise self._none_of("permissions.mode", made.mode, MODES)
         if made.sandbox not in SANDBOX_MODES:
-            raise ConfigError(
-                f"permissions.sandbox is {made.sandbox!r} ({self.origin('permissions.sandbox')})",
-                hint=f"one of {', '.join(SANDBOX_MODES)}",
-            )
+            raise self._none_of("permissions.sandbox", made.sandbox, SANDBOX_MODES)
         return made
 
     def mcp(self) -> McpSettings:

@@ -108,6 +108,8 @@ async def open_agent(
 
     choice = choice or Choice()
     general = config.general()
+    if (schema := config.schema_path(workspace)) is not None:
+        load_form(schema)  # what is wrong with it is told before anything is opened
     rules = config.permissions()
     wrap_command = make_wrapper(workspace, rules.box(), emit)
     redact = open_redactor() if general.redact else None
