@@ -86,6 +86,10 @@ def test_copy_tools_profile_and_compact(tmp_path: Path) -> None:
             for n in range(9):
                 terminal.enter(f"what is module {n}?")
                 terminal.wait(f"module {n} is about thing {n}", seconds=60)
+            terminal.enter("/permissions deny 'bash(rm *)'")
+            terminal.wait("mode allow-all", "  deny bash(rm *)")
+            terminal.enter("/debug /nowhere/at/all")
+            terminal.wait("cannot write the debug log /nowhere/at/all")
             terminal.enter("/profile log")
             terminal.wait("profile log: mode full")
             terminal.enter("/compact")

@@ -84,9 +84,12 @@ async def _permissions(repl: Repl, rest: str) -> None:
     permits = repl.opened.agent.permits
     assert permits is not None
     word, _, rule = rest.partition(" ")
-    if word in ("allow", "deny") and rule.strip():
-        parse_rules([rule.strip()], "allow" if word == "allow" else "deny")
-        (permits.allow if word == "allow" else permits.deny).append(rule.strip())
+    rule = rule.strip()
+    if len(rule) > 1 and rule[0] == rule[-1] and rule[0] in "'\"":
+        rule = rule[1:-1]  # as one would write it for a shell
+    if word in ("allow", "deny") and rule:
+        parse_rules([rule], "allow" if word == "allow" else "deny")
+        (permits.allow if word == "allow" else permits.deny).append(rule)
     elif rest:
         raise UsageError(f"/permissions {rest} is not understood", hint="/permissions allow 'bash(git *)'")
     repl.say(f"mode {permits.mode}" + ("" if permits.allow or permits.deny or permits.ask_rules else "; no rules"))
@@ -140,8 +143,9 @@ async def _debug(repl: Repl, rest: str) -> None:
 
     agent = repl.opened.agent
     if rest:
-        repl.debug = None if rest == "off" else path_of(repl, rest)
-        log = DebugLog(repl.debug, (agent.session.model.key or "",))
+        path = None if rest == "off" else path_of(repl, rest)
+        log = DebugLog(path, (agent.session.model.key or "",))
+        repl.debug = path
         repl.opened.debug.close()
         repl.opened.debug = agent.debug = log
     repl.say(f"debug log: {repl.debug or 'off'}")
