@@ -22,7 +22,9 @@ def test_mcp_in_a_conversation(tmp_path: Path) -> None:
     ]
     with ScriptedProvider(calls) as upstream:
         home = make_home(tmp_path / "home", upstream.base_url)
-        tables = "[mcp]\nwait = 60\n" + server_table("t", script, "--pid", str(pids)) + server_table("bad", script, "--die")
+        tables = (
+            "[mcp]\nwait = 60\n" + server_table("t", script, "--pid", str(pids)) + server_table("bad", script, "--die")
+        )
         (home.root / "config.toml").write_text(tables, encoding="utf-8")
         with Terminal(home) as terminal:
             terminal.wait("/help")

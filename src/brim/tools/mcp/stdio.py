@@ -194,8 +194,7 @@ async def _end(process: asyncio.subprocess.Process, mark: str) -> None:
     if process.stdin is not None:
         process.stdin.close()
     if not await _exits(process, _GRACE):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGTERM)
+        _signal_group(process, "SIGTERM")
         await _exits(process, _GRACE_TERM)
     _kill_tree(process, mark)
     await _exits(process, _GRACE_TERM)
@@ -212,12 +211,19 @@ async def _exits(process: asyncio.subprocess.Process, seconds: float) -> bool:
 
 def _kill_tree(process: asyncio.subprocess.Process, mark: str) -> None:
     """Ends at once whatever is left of a server: its group, and on Linux what has left the group, found by the mark."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _signal_group(process, "SIGKILL")
     if sys.platform == "linux":
         for pid in linux_members(process.pid, mark):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _signal_group(process: asyncio.subprocess.Process, name: str) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if os.name == "posix":
+            os.killpg(process.pid, getattr(signal, name))
+        elif process.returncode is None:
+            process.kill()
 
 
 def _close_pipes(process: asyncio.subprocess.Process) -> None:
