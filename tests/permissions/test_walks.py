@@ -99,7 +99,13 @@ def test_an_ask_rule_holds_unless_it_was_asked_about(tree: Path) -> None:
 
 def test_commands_that_search_below_are_asked_about(tree: Path) -> None:
     """grep -r, rg and git grep over a folder that holds forbidden files are no harmless reads."""
-    for command in ("grep -r token .", "rg token", "git grep token", "git --no-pager grep token", "git -C . grep token"):
+    for command in (
+        "grep -r token .",
+        "rg token",
+        "git grep token",
+        "git --no-pager grep token",
+        "git -C . grep token",
+    ):
         assert check("bash", command, deny=["read(secrets/**)"], workspace=tree).decision == "ask", command
         assert check("bash", "cd src && " + command, deny=["read(*.zzz)"], workspace=tree).decision != "deny"
 
