@@ -227,7 +227,12 @@ def find_servers(config: Config, workspace: Path, env: Mapping[str, str], emit: 
         if each.settings is None:
             emit(Notice(each.wrong, "mcp"))
         elif each.name not in servers:
-            if trust.holds(each):
+            try:
+                trusted = trust.holds(each)
+            except ConfigError as error:
+                trusted = False
+                emit(Notice(error.message, "mcp"))
+            if trusted:
                 servers[each.name] = each.settings
             else:
                 untrusted.append(each.name)
