@@ -16,6 +16,7 @@ from brim.agent.effort import thinking_fields
 from brim.agent.events import Emit, Notice
 from brim.agent.permit import Ask, Permits, Remember
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
+from brim.agent.servers import find_servers, make_join, render_tools
 from brim.agent.session import AgentSession, Offer, Partner
 from brim.agent.structured import load_form
 from brim.agent.summarizer import ModelSummarizer
@@ -23,16 +24,14 @@ from brim.agent.surroundings import Surroundings, index_folder
 from brim.agent.trial import assigned_mode
 from brim.budget import prices_of, window_of
 from brim.errors import ConfigError, SessionNotFound, UsageError
-from brim.formats import render_tool
 from brim.permissions.redact import open_redactor
 from brim.permissions.rulebook import RuleBook, remembered_path
 from brim.permissions.sandbox import Sandbox, open_sandbox
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
 from brim.providers.presets import LOCAL
 from brim.store import CAP
-from brim.tools import Tool, ToolContext, default_tools, tool_schemas
+from brim.tools import Tool, ToolContext, default_tools
 from brim.tools.mcp import McpServers
-from brim.tools.mcp.project import Trust, project_servers
 
 if TYPE_CHECKING:
     from brim.store import Session, Store
@@ -41,10 +40,6 @@ if TYPE_CHECKING:
 
 _IMAGES_IN_RESULTS = frozenset({"anthropic.messages", "openai.responses"})
 """APIs whose tool results can hold images."""
-
-
-_SILENT_S = 2.0
-"""A shorter wait for MCP servers is not told of."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,43 +211,6 @@ def make_opener(config: Config, workspace: Path, env: Mapping[str, str]) -> Open
     return open_partner
 
 
-def find_servers(config: Config, workspace: Path, env: Mapping[str, str], emit: Emit) -> McpServers:
-    """The configured MCP servers and those of the project that the user has trusted, not yet started. Those that were not
-    are told of. Raises ConfigError."""
-    settings = config.mcp()
-    servers = dict(settings.servers)
-    trust = trust_of(env)
-    untrusted: list[str] = []
-    for each in project_servers(workspace):
-        if each.settings is None:
-            emit(Notice(each.wrong, "mcp"))
-        elif each.name not in servers:
-            try:
-                trusted = trust.holds(each)
-            except ConfigError as error:
-                trusted = False
-                emit(Notice(error.message, "mcp"))
-            if trusted:
-                servers[each.name] = each.settings
-            else:
-                untrusted.append(each.name)
-    if untrusted:
-        names = ", ".join(untrusted)
-        emit(
-            Notice(
-                f"MCP servers of this project are not started: {names}. `brim mcp trust` shows and starts them", "mcp"
-            )
-        )
-    return McpServers(
-        msgspec.structs.replace(settings, servers=servers), workspace, env, lambda text: emit(Notice(text, "mcp"))
-    )
-
-
-def trust_of(env: Mapping[str, str]) -> Trust:
-    """Which servers of projects the user has trusted; beside the user's config."""
-    return Trust(remembered_path(env).with_name("mcp-trusted.json"))
-
-
 def find_surroundings(
     config: Config, workspace: Path, env: Mapping[str, str], agent: Agent, kit: Sequence[Tool], *, keep: bool
 ) -> Surroundings | None:
@@ -273,40 +231,14 @@ def make_ready(
 ) -> Callable[[], Awaitable[None]]:
     """Puts the tools of MCP servers beside brim's own, once, before the first request, and beside each question what of the
     workspace it is about."""
-    done = not servers
+    join_tools = make_join(agent, kit, servers)
 
     async def get_ready() -> None:
-        nonlocal done
         if surroundings is not None:
             await surroundings.put_beside_question()
-        if done:
-            return
-        await servers.settle(min(_SILENT_S, servers.settings.wait))
-        if waiting := servers.starting():
-            agent.emit(Notice(f"waiting for MCP servers: {', '.join(waiting)}", "mcp"))
-        more = await servers.offered(tool_counter(agent), agent.session.window[0])
-        done = True
-        if late := servers.starting():
-            agent.emit(Notice(f"still starting, to be found with find_tool later: {', '.join(late)}", "mcp"))
-        agent.tools = [*kit, *more]
-        alone = agent.session.offer.form is not None and agent.session.model.provider == LOCAL
-        if more and not alone:
-            agent.session.offer_tools(_wires(agent.tools, agent.session.model))
+        await join_tools()
 
-    servers.forget_offer()
     return get_ready
-
-
-def tool_counter(agent: Agent) -> Callable[[Sequence[Tool]], int]:
-    """Counts tool definitions as the bill does, in the session's wire form."""
-    session = agent.session
-    return lambda tools: session.counter.count_tools(_wires(tools, session.model)) if tools else 0
-
-
-def _wires(tools: Sequence[Tool], model: ModelRef) -> list[dict[str, Any]]:
-    return [
-        render_tool(each["name"], each["description"], each["parameters"], model.api) for each in tool_schemas(tools)
-    ]
 
 
 def make_wrapper(workspace: Path, box: Sandbox, emit: Emit) -> Callable[[Sequence[str], Path], Sequence[str]] | None:
@@ -425,7 +357,7 @@ def make_offer(
     )
     body = {key: value for key, value in body.items() if key not in thought.dropped}
     body = merged(merged(body, thought.fields), asked)
-    wires = _wires(tools, model)
+    wires = render_tools(tools, model)
     offer = Offer(
         system=join_sections(sections), tools=wires, body=body, needs_maximum=needs_maximum, room=thought.room, form=form,
         notes=(*notes, *thought.notes),

@@ -81,7 +81,7 @@ def trust(
 
 async def look_at(place: Place) -> tuple[list[ServerState], list[ProjectServer]]:
     """The servers of a place, started, asked and ended; and those of the project that are not trusted."""
-    from brim.agent.opening import find_servers
+    from brim.agent.servers import find_servers
     from brim.tools.mcp.project import project_servers
 
     servers = find_servers(place.config, place.folder, place.env, lambda event: None)
@@ -132,7 +132,7 @@ def told_state(state: ServerState, *, tools: bool = False) -> list[str]:
 
 
 def _trust_of(place: Place) -> Trust:
-    from brim.agent.opening import trust_of
+    from brim.agent.servers import trust_of
 
     return trust_of(place.env)
 

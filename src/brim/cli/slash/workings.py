@@ -100,7 +100,7 @@ async def _permissions(repl: Repl, rest: str) -> None:
 
 @command("mcp", "[restart NAME]", "the MCP servers and their tools; start one again")
 async def _mcp(repl: Repl, rest: str) -> None:
-    from brim.agent.opening import tool_counter
+    from brim.agent.servers import tool_counter
     from brim.cli.commands.mcp import told_state
 
     servers = repl.opened.servers
