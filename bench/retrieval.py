@@ -1,6 +1,6 @@
 """How often the right file is among five: brim's snippets beside ripgrep by keywords and bm25s on whole files.
 
-    python bench/retrieval.py [--data FOLDER] [--cache FOLDER] [--quick]
+    python bench/retrieval.py [--data FOLDER] [--cache FOLDER] [--quick] [--times]
 
 The questions are the task statements of recorded coding runs (the first user message, between its pr_description tags),
 asked of the source distribution that the project had released by then; the answer is the set of its source files that the
@@ -64,14 +64,19 @@ Search = Callable[[Path, str], list[str]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("BRIM_TRANSCRIPTS", "shared/data")))
+    beside = os.environ.get("BRIM_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
+    parser.add_argument("--data", type=Path, default=Path(beside), help="recorded runs ($BRIM_DATA)")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "brim-bench" / "sources")
     parser.add_argument("--quick", action="store_true", help="brim alone")
+    parser.add_argument("--times", action="store_true", help="only the times")
     options = parser.parse_args()
     told: dict[str, Any] = json.loads((HERE / "retrieval.json").read_text(encoding="utf-8"))
     runs = [*recorded(options.data, options.cache, told), *written(options.cache, told)]
     if not runs:
         sys.exit("nothing to ask: neither transcripts nor the source distributions are here")
+    if options.times:
+        measure(max({run.tree for run in runs}, key=size_of))
+        return
     searches: dict[str, Search] = {"brim": brim_search(options.cache)}
     if not options.quick:
         texts = Texts()
@@ -101,7 +106,7 @@ def main() -> None:
 
 def recorded(data: Path, cache: Path, told: dict[str, Any]) -> Iterator[Run]:
     """The recorded runs: those of one conversation each, in two halves by project, and those that were stitched together,
-    which are others. The ranking's numbers were tried on the stitched ones."""
+    which are others: on these the ranking was tried."""
     singles, stitched = data / "coding_mini_swe_gemini3.jsonl", data / "coding_stitched_long.jsonl"
     if not singles.is_file():
         print(f"no transcripts in {data}: the recorded runs are left out (--data FOLDER)")
@@ -326,14 +331,14 @@ def measure(tree: Path) -> None:
     remove_database(path)
     connection, _ = open_database(path)
     index = Index(connection, tree)
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), time.process_time()
     listing = list_files(tree, find_ripgrep(), NOISE)
     index.update(listing)
-    seconds = time.perf_counter() - began
+    seconds, spent = time.perf_counter() - began, time.process_time() - spent
     size = sum(entry.size for entry in listing.entries)
     print(
         f"\nindex of {tree.name} ({len(listing.entries):,} files, {size / 1e6:.1f} MB, {index.chunks:,} chunks): "
-        f"{seconds:.1f} s"
+        f"{seconds:.1f} s, of which {spent:.1f} s of processor time"
     )
     source = [entry for entry in listing.entries if entry.path.endswith(".py") and 5_000 < entry.size < 50_000]
     times = []

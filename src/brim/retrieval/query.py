@@ -11,7 +11,7 @@ from brim.retrieval.words import STOP, stem, terms_of_word, words_of
 
 MOST_CHARS = 16_000
 """Of a longer question, this much of its beginning and end is read."""
-_FENCE = re.compile(r"(?:```|~~~)[^\n]*\n(.*?)(?:```|~~~|\Z)", re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)", re.DOTALL | re.MULTILINE)
 _TICKS = re.compile(r"(?<!`)`{1,3}([^`\n]{1,200})`")
 _FRAME = re.compile(r"File \"([^\"\n]+)\", line (\d+)(?:, in ([\w<>.]+))?")
 _AT_LINE = re.compile(r"(?<![\w./-])((?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,4}):(\d+)\b")
