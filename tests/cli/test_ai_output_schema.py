@@ -77,7 +77,7 @@ def both(home: Home, *arguments: str, together: bool = True, **env: str) -> list
             out, err = process.communicate("", timeout=120)
             rans.append(Ran(process.returncode, out, err))
     else:
-        rans = [home.run(*arguments, "--output-format", form, **env) for form in forms]
+        rans = [Home(home.root, {**home.env, **env}).run(*arguments, "--output-format", form) for form in forms]
     assert len(rans[0].out.splitlines()) == 1, rans[0]
     return [checked(ran) for ran in rans]
 
