@@ -308,7 +308,7 @@ def test_a_wrong_table_is_told(tmp_path: Path, config: str, words: str) -> None:
 
 def test_nothing_of_the_mcp_client_is_imported_before_a_server_starts() -> None:
     """The SDK takes a second to import: only a session with servers pays for it."""
-    modules = "brim.cli.ai, brim.agent.opening, brim.cli.commands.mcp"
+    modules = "brim.cli.ai, brim.agent.opening, brim.agent.servers, brim.cli.commands.mcp"
     code = f"import sys, {modules}; print('mcp' in sys.modules, 'pydantic' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["False", "False"]
