@@ -113,13 +113,13 @@ class Terminal:
                 pytest.fail(f"not on the screen: {texts}\n{screen}")
             time.sleep(0.05)
 
-    def type(self, text: str) -> None:
+    def send(self, text: str) -> None:
         """Types a text."""
         self._tmux("send-keys", "-t", "t", "-l", text)
 
     def enter(self, text: str) -> None:
         """Types a line and sends it."""
-        self.type(text)
+        self.send(text)
         self.key("Enter")
 
     def key(self, *names: str) -> None:

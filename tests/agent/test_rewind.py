@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from brim.agent.config import load_config
+from brim.agent.opening import Choice, open_agent
 from brim.agent.rewind import Outcome, What, look_back, rewind, turns_of, undo
 from brim.errors import UsageError
 from brim.store import open_store
@@ -219,3 +223,46 @@ def test_where_originals_are_not_kept_files_stay_and_that_is_said(desk: Desk) ->
     done = desk.rewind(0, "files")
     assert (desk.work / "a.txt").read_text() == "new\n" and not (desk.work / "made.txt").exists()
     assert dict(done.left) == {"a.txt": "its former content was not kept (originals are not stored)"}
+
+
+def test_a_change_that_was_interrupted_is_known(desk: Desk) -> None:
+    """A write that is cancelled runs to its end before anything else does, and its checkpoint stands beside the result that
+    says it was interrupted: it can be put back."""
+    (desk.work / "a.txt").write_text("old\n")
+
+    async def work(url: str) -> None:
+        env = {
+            **desk.home.env,
+            "OPENAI_BASE_URL": url,
+            "OPENAI_API_KEY": "sk-test-1234567890",
+            "BRIM_MODEL": "openai/gpt-4o",
+        }
+        config = load_config(desk.work, env, flags={"permissions.mode": "allow-all", "store": desk.store.where})
+        opened = await open_agent(config, desk.work, env, lambda event: None, choice=Choice(name="s"))
+        context = opened.agent.context
+        assert context is not None
+        put = context.blobs.put
+
+        class Stopping:
+            """The store of originals, at whose first write the user presses Ctrl-C."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(opened.store.blobs("s"), name)
+
+            def put(self, data: bytes) -> str:
+                loop.call_soon_threadsafe(opened.agent.stop)
+                time.sleep(0.3)  # the cancellation arrives while the change is under way
+                return put(data)
+
+        loop = asyncio.get_running_loop()
+        context.blobs = Stopping()
+        try:
+            assert (await opened.agent.ask("change it")).exit_code == 130
+            assert (desk.work / "a.txt").read_text() == "new\n"
+        finally:
+            await opened.close()
+
+    with ScriptedProvider([tool_call("write", {"path": "a.txt", "content": "new\n"}), reply("done")]) as upstream:
+        asyncio.run(work(upstream.base_url))
+    assert "interrupted" in desk.texts()[-1]
+    assert desk.rewind(0, "files").restored == ("a.txt",) and (desk.work / "a.txt").read_text() == "old\n"

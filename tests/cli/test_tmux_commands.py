@@ -176,7 +176,7 @@ def test_tab_completes_commands_files_models_and_messages(tmp_path: Path) -> Non
                 ("/rewind ", "first words"), ("/resume ", "/resume s"),
                 ("/profile l", "/profile log"), ("/mode f", "/mode full"),
             ):  # fmt: skip
-                terminal.type(typed)
+                terminal.send(typed)
                 terminal.key("Tab")
                 terminal.wait(found)
                 terminal.key("C-c")

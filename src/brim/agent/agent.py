@@ -369,6 +369,7 @@ class Agent:
 
         async def permit(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
             assert permits is not None
+            context.changes.clear()
             refusal = await permits(tool, arguments, context)
             started.set(time.monotonic())  # the user's time to answer is none of the call's
             return refusal
@@ -376,6 +377,8 @@ class Agent:
         async def on_result(call: ToolCall, output: ToolOutput) -> None:
             seconds = time.monotonic() - (started.get() or began)
             started.set(time.monotonic())
+            if self.context is not None:
+                self.context.changes.clear()
             output = self.masked(output)
             message = result(call.id, output.text, is_error=output.is_error or None, media=output.media)
             self._say_result(call, output, message, seconds)
@@ -393,9 +396,13 @@ class Agent:
                 if call.id in pending:
                     await on_result(call, ToolOutput(self._not_run(len(calls)), True))
         except asyncio.CancelledError:
+            text = "Error: the user interrupted this call before it was done"
+            changes = list(self.context.changes)
             for id in pending:
-                text = "Error: the user interrupted this call before it was done"
-                message, meta = waiting.get(id) or (result(id, text, is_error=True), None)
+                kept = None
+                if id not in waiting and changes:
+                    kept = {"checkpoint": changes.pop()}  # a file was changed all the same: it can be put back
+                message, meta = waiting.get(id) or (result(id, text, is_error=True), kept)
                 self.session.append(message, meta=meta)
             raise
 

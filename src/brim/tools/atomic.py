@@ -6,15 +6,17 @@ content goes to the blob store first, as a checkpoint that can be put back.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from brim.errors import ToolError
-from brim.tools.context import ToolContext
+from brim.tools.context import ToolContext, ToolOutput
 from brim.tools.filestate import remember
 from brim.tools.paths import is_inside, reason
 
@@ -67,9 +69,23 @@ def checkpoint(ctx: ToolContext, path: Path, before: bytes | None, after: bytes 
     else has changed it since."""
     left = None if after is None else hashlib.sha256(after).hexdigest()
     if before is None:
-        return {"path": str(path), "handle": None, "mode": None, "after": left}
-    mode = stat.S_IMODE(os.stat(path).st_mode)
-    return {"path": str(path), "handle": ctx.blobs.put(before), "mode": mode, "after": left}
+        saved: dict[str, Any] = {"path": str(path), "handle": None, "mode": None, "after": left}
+    else:
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        saved = {"path": str(path), "handle": ctx.blobs.put(before), "mode": mode, "after": left}
+    ctx.changes.append(saved)
+    return saved
+
+
+async def in_whole(change: Callable[..., ToolOutput], *arguments: Any) -> ToolOutput:
+    """Runs a change of a file in a thread, to its end: interrupted, it is waited for, so that nothing happens to files after
+    an answer was stopped, and what happened is known (`ToolContext.changes`)."""
+    task = asyncio.ensure_future(asyncio.to_thread(change, *arguments))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 def restore(ctx: ToolContext, saved: dict[str, Any]) -> None:

@@ -88,6 +88,8 @@ class ToolContext:
     cwd: Path | None = None
     """Where the next command runs; None is the workspace."""
     files: dict[Path, FileState] = field(default_factory=dict)
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    """Checkpoints of the call that runs; its result carries them, unless it is interrupted and there is none."""
 
     def __post_init__(self) -> None:
         self.workspace = Path(os.path.realpath(self.workspace))

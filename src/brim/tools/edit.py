@@ -6,7 +6,6 @@ it goes to. Only what differs between old and new text is spliced into the file'
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import os
 import re
@@ -16,7 +15,7 @@ from typing import Any
 import msgspec
 
 from brim.errors import ToolError
-from brim.tools.atomic import checkpoint, replace_file
+from brim.tools.atomic import checkpoint, in_whole, replace_file
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.diffs import bounded_diff
 from brim.tools.paths import refuse_special, require_inside
@@ -35,7 +34,7 @@ class EditArguments(msgspec.Struct, frozen=True):
 
 async def run_edit(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Edit a file; see `EDIT`."""
-    return await asyncio.to_thread(_edit, msgspec.convert(dict(arguments), EditArguments), ctx)
+    return await in_whole(_edit, msgspec.convert(dict(arguments), EditArguments), ctx)
 
 
 def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:

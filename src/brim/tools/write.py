@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import msgspec
 
 from brim.errors import ToolError
-from brim.tools.atomic import checkpoint, replace_file
+from brim.tools.atomic import checkpoint, in_whole, replace_file
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.diffs import bounded_diff
 from brim.tools.encodings import Encoding
@@ -25,7 +24,7 @@ class WriteArguments(msgspec.Struct, frozen=True):
 
 async def run_write(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Write a file; see `WRITE`."""
-    return await asyncio.to_thread(_write, msgspec.convert(dict(arguments), WriteArguments), ctx)
+    return await in_whole(_write, msgspec.convert(dict(arguments), WriteArguments), ctx)
 
 
 def _write(asked: WriteArguments, ctx: ToolContext) -> ToolOutput:
