@@ -324,3 +324,19 @@ def test_a_question_may_hold_anything(retriever: Retriever) -> None:
         found = retriever.search(question, 5)
         assert found.notices == ()
     assert retriever.search('"discount" AND (price', 5).snippets[0].path == "shop/pricing.py"
+
+
+def test_indexes_that_nobody_uses_go_when_another_is_made(workspace: Path, tmp_path: Path) -> None:
+    """The index of a workspace that was not asked for three months is removed; one in use stays."""
+    folder = tmp_path / "index"
+    for name, age in (("old", 91), ("recent", 30)):
+        write(tmp_path / name / "a.md", "# discount price\n")
+        retriever = open_retriever(tmp_path / name, folder)
+        assert retriever.search("discount price", 5).snippets
+        retriever.close()
+        path = index_path(folder, tmp_path / name)
+        os.utime(path, (path.stat().st_mtime - age * 86_400,) * 2)
+    retriever = open_retriever(workspace, folder)
+    assert retriever.search("discount price", 5).snippets
+    retriever.close()
+    assert not index_path(folder, tmp_path / "old").exists() and index_path(folder, tmp_path / "recent").exists()

@@ -7,13 +7,16 @@ away. Writers take turns; readers never wait (WAL).
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
+import time
 from contextlib import suppress
 from pathlib import Path
 
 VERSION = 2
 """Raised when chunks, terms or tables change: an index of another version is made anew."""
 WAIT_S = 2.0
+UNUSED_S = 90 * 24 * 3600
 
 _TABLES = """
 create table if not exists meta (key text primary key, value text) without rowid;
@@ -46,8 +49,13 @@ def open_database(path: Path | None) -> tuple[sqlite3.Connection, str | None]:
     if path is None:
         return _connect(":memory:"), None
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        _remove_unused(path.parent)
     try:
-        return _connect(str(path)), None
+        connection = _connect(str(path))
+        with suppress(OSError):
+            os.utime(path)  # in use: see `_remove_unused`
+        return connection, None
     except sqlite3.OperationalError as error:
         if is_busy(error) or not path.exists():
             raise
@@ -56,6 +64,14 @@ def open_database(path: Path | None) -> tuple[sqlite3.Connection, str | None]:
         said = str(error)
     remove_database(path)
     return _connect(str(path)), f"the index of this workspace was damaged ({said}) and is made anew"
+
+
+def _remove_unused(folder: Path) -> None:
+    """Throws away the indexes of workspaces where nothing was asked for `UNUSED_S`."""
+    for each in folder.glob("*.db"):
+        with suppress(OSError):
+            if time.time() - each.stat().st_mtime > UNUSED_S:
+                remove_database(each)
 
 
 def remove_database(path: Path) -> None:
