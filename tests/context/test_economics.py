@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.context import economics as eco
-from brim.context.economics import Candidate, Held, Ledger, choose, expected_requests, hazard, miss_prices, weigh
+from brim.context.economics import Candidate, Held, Kind, Ledger, choose, expected_requests, hazard, miss_prices, weigh
 
 CACHED = (1.25, 0.10)
 PLAIN = (1.0, 1.0)
@@ -64,8 +64,8 @@ def test_the_best_start_is_the_one_found_by_trying_all(
 def test_a_short_end_is_rewritten_where_a_long_one_is_not() -> None:
     """The same saving pays near the end of a cached view and does not pay far from it."""
     write, read = CACHED
-    near = choose([cut(5, 300, 500)], write=write, read=read, requests=12)
-    far = choose([cut(5, 300, 40_000)], write=write, read=read, requests=12)
+    near = choose([cut(5, 300, 500)], write=write, read=read, requests=20)
+    far = choose([cut(5, 300, 40_000)], write=write, read=read, requests=20)
     assert near is not None and near.start == 5
     assert far is None
 
@@ -86,18 +86,18 @@ def test_an_old_candidate_is_left_when_only_the_new_one_pays() -> None:
 
 def test_the_reason_holds_the_measured_values() -> None:
     """A choice explains itself: gain, saving, rewrite, misses, horizon and prices, as values and as a sentence."""
-    chosen = choose([cut(5, 300, 500)], write=1.25, read=0.1, requests=12)
+    chosen = choose([cut(5, 300, 500)], write=1.25, read=0.1, requests=20)
     assert chosen is not None
     assert chosen.why(1.25, 0.1) == {
-        "gain": round(12 * 30 - (1.25 * 200 - 0.1 * 500)),
+        "gain": round(20 * 30 - (1.25 * 200 - 0.1 * 500)),
         "saved": 300,
         "rewritten": 200,
         "misses": 0.0,
-        "requests": 12,
+        "requests": 20,
         "write": 1.25,
         "read": 0.1,
     }
-    assert chosen.sentence(1.25, 0.1).startswith("gain 160 tokens at 1.25/0.1 over 12 requests: saves 300 each")
+    assert chosen.sentence(1.25, 0.1).startswith("gain 400 tokens at 1.25/0.1 over 20 requests: saves 300 each")
 
 
 def test_hazards_fall_with_size_and_rise_with_use() -> None:
@@ -117,11 +117,11 @@ def test_more_careful_without_recall_and_after_misses() -> None:
 
 
 def test_a_result_grows_old_before_it_is_taken_whole() -> None:
-    """Young source code stays; the same result, unused for long, goes to its barest form."""
+    """Young source code stays; unused for long it is digested, and when its turn is over it goes to its barest form."""
     read = 1.0
     prices = miss_prices(20_000, write=1.0, read=read)
 
-    def at(age: int) -> Candidate | None:
+    def at(age: int, over: float = 1.0) -> Candidate | None:
         return weigh(
             7,
             now=600,
@@ -129,15 +129,41 @@ def test_a_result_grows_old_before_it_is_taken_whole() -> None:
             barest=20,
             suffix=5_000,
             age=age,
-            rates=hazard("code", 600, 0),
+            rates=(hazard("code", 600, 0)[0] * over, hazard("code", 600, 0)[1] * over),
             requests=expected_requests(40),
             read=read,
             prices=prices,
         )
 
     assert at(1) is None
-    old = at(60)
-    assert old is not None and old.to == "stub" and old.saved == 580
+    old, older = at(60), at(60, eco.TURN_OVER)
+    assert old is not None and old.to == "trim" and old.saved == 100
+    assert older is not None and older.to == "stub" and older.saved == 580
+
+
+@pytest.mark.parametrize(("kind", "goes"), [("code", True), ("run", True), ("data", False)])
+def test_a_turn_that_is_over_lets_its_results_go(kind: Kind, goes: bool) -> None:
+    """A user's new message makes the results before it less needed, unless they are rows of data or are used again."""
+
+    def saved(turn: int, *, used: bool = False) -> list[int]:
+        """What would be saved at ages from 1 to 64 requests, the user's newest message being number `turn`."""
+        totals = []
+        for age in (1, 2, 4, 8, 16, 32, 64):
+            ledger = Ledger()
+            ledger.add(Held(4, kind, 1_200, 1_200, shown=10, touched=10, turn=1))
+            if used:
+                ledger.touch(4, 10, use=False, turn=turn)
+            found = ledger.candidates(
+                10 + age,
+                view=20_000, missed=0, suffixes={4: 5_000}, sizes=lambda _: (900, 60), write=1.0, read=1.0, turn=turn,
+            )  # fmt: skip
+            totals.append(sum(each.saved for each in found))
+        return totals
+
+    running, over = saved(1), saved(9)
+    assert (over != running) is goes
+    assert all(late >= early for late, early in zip(over, running, strict=True))
+    assert saved(9, used=True) == running
 
 
 def test_run_output_is_digested_before_source_code() -> None:

@@ -45,6 +45,10 @@ SIZE_EXPONENT: dict[Kind, float] = {
 """Big results are needed less per token: a need is one for a result more than for each of its tokens."""
 USED = (1.0, 1.15, 1.6)
 """By how many requests have used what only this result holds: never, once, more often."""
+TURN_OVER = 0.45
+"""A result that was last used before the user's newest message is needed so many times as often as another of its age.
+Measured on code, runs, listings and searches; rows of data are asked for again across turns and keep their chance."""
+TURN_BOUND: frozenset[Kind] = frozenset({"code", "grep", "list", "run"})
 LEAST_REQUESTS = 10
 MOST_REQUESTS = 100
 MOST_REQUESTS_DEAR = 200
@@ -52,15 +56,15 @@ MOST_REQUESTS_DEAR = 200
 costs more than plain input: there a rewrite of a long view needs long to pay, and edits are rare enough to dare it."""
 REFETCHED = 1_000
 """Tokens that a refetch writes: the median result with its call."""
-RESERVE = 120_000
+RESERVE = 200_000
 """What a miss counts beside its bill, in tokens read once: time, and the risk that nobody notices the gap. By it, and by
 the two weights below, 0.95 to 0.97 of requests found all they needed in view."""
-DIGEST_WEIGHT = 0.2
-STUB_WEIGHT = 2.3
+DIGEST_WEIGHT = 0.4
+STUB_WEIGHT = 4.0
 """How a request lost to a miss counts. A digest mostly loses what could be guessed; a stub loses all of a result."""
 NO_RECALL = 2.0
 """Where nothing can fetch an original, a miss counts so many times more: the tool must be called again, or cannot."""
-MARGIN = 0.4
+MARGIN = 1.0
 """An edit must gain this share of what it rewrites; what is expected is not what comes, and a rewrite is certain."""
 CAUTION = 8.0
 """Misses seen against misses expected, with this many of each taken as given: one surprise does not change a policy."""
@@ -205,7 +209,7 @@ def choose(
 class Held(msgspec.Struct):
     """A result that may still be lowered. `tokens`: as it arrived; `now`, `digest`, `barest`: in the view as it stands
     and as it would. `shown`: the request that showed it first; `touched`: the last one that used it, or was cut
-    because of it."""
+    because of it, in the turn that begins at message `turn`."""
 
     index: int
     kind: Kind
@@ -213,6 +217,7 @@ class Held(msgspec.Struct):
     now: int
     shown: int
     touched: int
+    turn: int = 0
     digest: int = -1
     barest: int = -1
     used: int = 0
@@ -239,11 +244,13 @@ class Ledger:
         if len(self.held) > MOST_HELD:
             del self.held[next(iter(self.held))]
 
-    def touch(self, index: int, request: int, *, use: bool) -> None:
-        """Request number `request` used something that only result `index` holds; or (`use` false) it brings a result
-        that was cut because `index` shows the same: then this request must show it."""
+    def touch(self, index: int, request: int, *, use: bool, turn: int = 0) -> None:
+        """Request number `request`, in the turn that begins at message `turn`, used something that only result `index`
+        holds; or (`use` false) it brings a result that was cut because `index` shows the same: then this request must
+        show it."""
         if (held := self.held.get(index)) is not None:
             held.touched = request
+            held.turn = turn
             held.used += use
             held.rates = hazard(held.kind, held.tokens, held.used)
             if not use:
@@ -264,11 +271,13 @@ class Ledger:
         write: float,
         read: float,
         can_recall: bool = True,
+        turn: int = 0,
     ) -> list[Candidate]:
         """What is worth lowering at request number `request` (from 1), in the order of messages.
 
         `view`: tokens of the previous view. `missed`: `Seen.missed`. `suffixes`: for each held result the tokens of the
-        previous view from it to the end. `sizes(index)`: the tokens its digest and its barest form would have.
+        previous view from it to the end. `sizes(index)`: the tokens its digest and its barest form would have. `turn`:
+        where the newest turn begins.
         """
         self.expected += sum(rate / max(1, request - since) for rate, since in self._cuts)
         prices = miss_prices(view, write=write, read=read, scale=self.scale(missed), can_recall=can_recall)
@@ -281,7 +290,8 @@ class Ledger:
             if held.digest < 0:
                 held.digest, held.barest = sizes(held.index)
             age = max(1, request - held.touched)
-            old, new = held.rates
+            over = TURN_OVER if turn > held.turn and held.kind in TURN_BOUND else 1.0
+            old, new = held.rates[0] * over, held.rates[1] * over
             # Most results stay: two products tell that neither form gains anything per token.
             ahead = math.log1p(requests / age)
             if old * ahead * prices[0] >= worth and new * ahead * prices[1] >= worth:
@@ -293,7 +303,7 @@ class Ledger:
                 barest=held.barest,
                 suffix=suffixes[held.index],
                 age=age,
-                rates=held.rates,
+                rates=(old, new),
                 requests=requests,
                 read=read,
                 prices=prices,

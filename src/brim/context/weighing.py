@@ -50,6 +50,7 @@ class Weigher:
         their first appearance, which costs no cache. In a `fresh` plan nothing is cut."""
         fates: list[Fate] = []
         messages = draft.history.messages
+        turn_of = draft.history.turn_of
         for index in range(self._at, len(messages)):
             message = messages[index]
             if message.role == "assistant" and self._last_role != "assistant":
@@ -69,7 +70,7 @@ class Weigher:
                         fates.append(fate)
                         spans = fate.spans
             for owner in self._seen.arrive(index, text, spans, result=result):
-                self._ledger.touch(owner, self._request + 1, use=True)
+                self._ledger.touch(owner, self._request + 1, use=True, turn=turn_of(index))
             if result:
                 tokens = fates[-1].tokens if fates and fates[-1].start == index else draft.tokens[index]
                 self._hold(draft, index, tokens)
@@ -107,6 +108,7 @@ class Weigher:
             write=self.write,
             read=self.read,
             can_recall=self.can_recall,
+            turn=draft.history.last_user,
         )
         candidates = [each for each in candidates if each.index > self._thought]
         if not candidates:
@@ -130,7 +132,8 @@ class Weigher:
             return  # what a provider's format flags as an error stays whole; any other failure keeps its error text
         request = self._request + 1
         self._unjudged = min(self._unjudged, request)
-        self._ledger.add(Held(index, self._kinds[index], draft.history.tokens[index], tokens, request, request))
+        turn = draft.history.turn_of(index)
+        self._ledger.add(Held(index, self._kinds[index], draft.history.tokens[index], tokens, request, request, turn))
 
     def _suffixes(self, draft: Draft, end: int) -> dict[int, int]:
         """For each held result the tokens of the previous view from it to its end."""
@@ -193,5 +196,5 @@ class Weigher:
         if not weighed:
             return None
         for each in found:
-            self._ledger.touch(each.source, self._request + 1, use=False)
+            self._ledger.touch(each.source, self._request + 1, use=False, turn=draft.history.turn_of(index))
         return weighed[0]
