@@ -66,14 +66,15 @@ class Opened(msgspec.Struct):
     surroundings: Surroundings | None = None
 
     async def close_providers(self) -> None:
+        """Closes what is this agent's alone; store and servers may serve another."""
+        if self.surroundings is not None:
+            self.surroundings.close()
         await self.agent.close()
         await self.provider.close()
         if self.summary_provider is not None:
             await self.summary_provider.close()
 
     async def close(self) -> None:
-        if self.surroundings is not None:
-            self.surroundings.close()
         await self.servers.close()
         await self.close_providers()
         self.debug.close()
