@@ -25,8 +25,9 @@ from brim.errors import (
 )
 from brim.formats import BINDING_BETA, parse_message
 from brim.providers import Done, Notice, TextDelta, WireProvider
-from brim.providers.connection import Timeouts, proxy_for, ssl_context_for
+from brim.providers.connection import Timeouts, proxy_for, ssl_context_for, timeouts_for
 from brim.providers.events import Event, Provider
+from brim.providers.presets import open_provider, own_providers, resolve_model
 from brim.providers.wire import endpoint
 from brim.testing import (
     ScriptedProvider,
@@ -407,6 +408,31 @@ def test_silence_is_not_waited_out_for_ever() -> None:
     assert type(error) is StreamBroken
     assert said == "Half"
     assert "nothing came for" in error.message
+
+
+def test_a_server_on_this_machine_may_read_for_longer() -> None:
+    """Silence is borne longer from a model on this machine, which may read slowly; a setting has the last word."""
+    near, far = timeouts_for("http://127.0.0.1:11434/v1"), timeouts_for("https://api.openai.com/v1")
+    assert near.between > far.between == Timeouts().between
+    with ScriptedProvider([broken_stream("Half", how="hang")]) as upstream:
+        config = {"providers": {"work": {"base_url": f"{upstream.url}/v1", "timeout": 0.05}}}
+
+        async def work() -> None:
+            provider = open_provider(resolve_model("work/m", {}, config), env={})
+            try:
+                async for _ in provider.stream(body_of("openai.chat")):
+                    pass
+            finally:
+                await provider.close()
+
+        with pytest.raises(StreamBroken, match="nothing came for"):
+            run(work())
+
+
+def test_a_timeout_that_is_none_is_refused() -> None:
+    """A timeout of no time is a mistake in the config, named as one."""
+    with pytest.raises(ConfigError, match="timeout is 0"):
+        own_providers({"providers": {"work": {"base_url": "http://x/v1", "timeout": 0}}})
 
 
 @pytest.mark.parametrize("api", APIS)

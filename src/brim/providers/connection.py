@@ -25,11 +25,20 @@ _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """Seconds. `connect`: to open a connection; `between`: between two pieces of an answer, the first one included
-    (a local model may read a long prompt for minutes before its first word)."""
+    """Seconds. `connect`: to open a connection; `between`: between two pieces of an answer, the first one included."""
 
     connect: float = 10.0
     between: float = 300.0
+
+
+BETWEEN_LOCAL = 1_800.0
+"""`between` of a server on this machine: without a graphics card a model reads some 25 to 100 tokens a second, so a
+prompt of 40,000 tokens takes half an hour before the first word, and nothing is wrong."""
+
+
+def timeouts_for(url: str, between: float | None = None) -> Timeouts:
+    """The timeouts for a server: `between` where the user has set it, else longer for one on this machine."""
+    return Timeouts(between=between or (BETWEEN_LOCAL if is_loopback(url) else Timeouts().between))
 
 
 def is_loopback(url: str) -> bool:

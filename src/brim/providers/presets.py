@@ -112,7 +112,8 @@ PRESETS: dict[str, Preset] = {
 
 class ModelRef(msgspec.Struct, frozen=True, kw_only=True):
     """A model with all that is needed to ask it. `key` never shows in its repr. `window` in tokens where the user or
-    the server says so; `note`: what the user should be told about the choice."""
+    the server says so; `timeout`: seconds without a word before it is given up; `note`: what the user should be told
+    about the choice."""
 
     provider: str
     model: str
@@ -126,6 +127,7 @@ class ModelRef(msgspec.Struct, frozen=True, kw_only=True):
     dialect: str | None = None
     window: int | None = None
     stream_usage: bool = True
+    timeout: float | None = None
     note: str | None = None
 
     @property
@@ -152,6 +154,7 @@ class OwnProvider(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     auth: str | None = None
     window: int | None = None
     stream_usage: bool | None = None
+    timeout: float | None = None
     models: list[str] | dict[str, dict[str, Any]] = []
     default_model: str | None = None
 
@@ -189,6 +192,8 @@ def own_providers(config: Mapping[str, Any] | None) -> dict[str, OwnProvider]:
         ):
             if value is not None and value not in allowed:
                 raise ConfigError(f"provider {name!r}: {field} is {value!r}", hint=f"one of {', '.join(allowed)}")
+        if provider.timeout is not None and provider.timeout <= 0:
+            raise ConfigError(f"provider {name!r}: timeout is {provider.timeout:g}", hint="give seconds over 0")
         if provider.base_url is None and provider.preset is None and name not in PRESETS:
             raise ConfigError(
                 f"provider {name!r} has no base_url", hint='for example base_url = "http://127.0.0.1:8000/v1"'
@@ -257,6 +262,7 @@ def open_provider(ref: ModelRef, *, env: Mapping[str, str] | None = None) -> Pro
         from brim.providers.local import DEFAULT_WINDOW, open_local
 
         return open_local(ref.model, window=ref.window or DEFAULT_WINDOW)
+    from brim.providers.connection import timeouts_for
     from brim.providers.wire import WireProvider
 
     if not ref.base_url:
@@ -265,7 +271,7 @@ def open_provider(ref: ModelRef, *, env: Mapping[str, str] | None = None) -> Pro
         raise ConfigError(f"no base URL for {ref.provider}: {named} is not set", hint=f"export {named}=https://…")
     return WireProvider(
         ref.provider, ref.api, ref.base_url, ref.key, auth=ref.auth, needs_key=ref.needs_key, key_env=ref.key_env,
-        headers=ref.headers, stream_usage=ref.stream_usage, env=env,
+        headers=ref.headers, stream_usage=ref.stream_usage, timeouts=timeouts_for(ref.base_url, ref.timeout), env=env,
     )  # fmt: skip
 
 
@@ -295,7 +301,7 @@ def _reference(provider: str, model: str, env: Mapping[str, str], own: Mapping[s
         needs_key=bool(key_env) or (base.needs_key and not values.base_url), key_env=key_env or base.key_env,
         headers={name: _expand(value, env) or "" for name, value in values.headers.items()},
         dialect=values.dialect or base.dialect, window=window,
-        stream_usage=base.stream_usage if values.stream_usage is None else values.stream_usage,
+        stream_usage=base.stream_usage if values.stream_usage is None else values.stream_usage, timeout=values.timeout,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ import msgspec
 from brim.errors import InvalidRequest, ProviderError, StreamBroken, UsageError
 from brim.formats import BINDING_BETA
 from brim.providers.assemble import Assembler, Incomplete, Unreadable, UpstreamError, assembler_for, decode, is_error
-from brim.providers.connection import Connection, Timeouts
+from brim.providers.connection import Connection, Timeouts, timeouts_for
 from brim.providers.error_body import mask
 from brim.providers.events import Done, Event, Notice
 from brim.providers.failures import Failures
@@ -95,7 +95,7 @@ class WireProvider:
         self._stream_usage = stream_usage
         self._renamed_maximum = False
         self._left_out: set[str] = set()
-        self._connection = Connection(self.url, os.environ if env is None else env, timeouts or Timeouts())
+        self._connection = Connection(self.url, os.environ if env is None else env, timeouts or timeouts_for(self.url))
         hidden = (self._key, parts.password, *(value for name, value in self._headers.items() if _SECRET.search(name)))
         secrets = tuple(value for value in hidden if value)
         self._failures = Failures(name, self.url, key_env, secrets, self._connection)
