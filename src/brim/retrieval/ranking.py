@@ -23,7 +23,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 
     coverage: float = 0.6
     """Of a file's words: the share that its terms count wherever they stand; the rest is its best chunk."""
-    path_words: float = 0.5
+    path_words: float = 0.4
     named_path: float = 0.8
     frame: float = 0.6
     module: float = 0.3

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-VERSION = 2
+VERSION = 3
 """Raised when chunks, terms or tables change: an index of another version is made anew."""
 WAIT_S = 2.0
 UNUSED_S = 90 * 24 * 3600
