@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import os
 import signal
 import sys
 import time
@@ -336,9 +337,13 @@ class Repl:
             raise Leave
 
 
+_PASTES_MARKED, _PASTES_PLAIN = "\x1b[?2004h", "\x1b[?2004l"
+
+
 @contextlib.contextmanager
 def unseen_keys() -> Iterator[None]:
-    """What is typed meanwhile does not show between the lines of an answer; it waits and stands on the next line."""
+    """What is typed meanwhile does not show between the lines of an answer; it waits for the next line. A paste stays one:
+    it is marked as such, and no line of it is taken for a message of its own."""
     try:
         import termios
 
@@ -347,11 +352,18 @@ def unseen_keys() -> Iterator[None]:
     except (ImportError, OSError, ValueError):
         yield
         return
+    marks = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     quiet = list(before)
-    quiet[3] &= ~termios.ECHO
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)
     try:
         termios.tcsetattr(fd, termios.TCSADRAIN, quiet)
+        if marks:
+            sys.stdout.write(_PASTES_MARKED)
+            sys.stdout.flush()
         yield
     finally:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             termios.tcsetattr(fd, termios.TCSADRAIN, before)
+            if marks and sys.exc_info()[0] is not None:  # else the next line asks for marks itself
+                sys.stdout.write(_PASTES_PLAIN)
+                sys.stdout.flush()
