@@ -126,7 +126,7 @@ def recorded(data: Path, cache: Path, told: dict[str, Any]) -> Iterator[Run]:
         ]
         for id, start, end in zip(each["parts"], starts, [*starts[1:], len(messages)], strict=True):
             if id not in seen:
-                yield from as_run(id, messages[start:end], "other runs (the numbers were tried here)", cache, told)
+                yield from as_run(id, messages[start:end], "other runs (weights were chosen here)", cache, told)
 
 
 def as_run(id: str, messages: Sequence[dict[str, Any]], group: str, cache: Path, told: dict[str, Any]) -> Iterator[Run]:
