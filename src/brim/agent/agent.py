@@ -356,10 +356,11 @@ class Agent:
     # ---- tools -------------------------------------------------------------------------------------------------
 
     async def _run(self, calls: Sequence[ToolCall], finish_reason: str) -> None:
-        """Runs the calls of one answer. Results are stored in the order of the calls, each as soon as those before it are."""
+        """Runs the calls of one answer. Results are stored in the order of the calls, each as soon as those before it are, and
+        told once they are stored."""
         assert self.context is not None
         began = time.monotonic()
-        waiting: dict[str, tuple[Message, dict[str, Any] | None]] = {}
+        waiting: dict[str, tuple[ToolCall, ToolOutput, Message, float]] = {}
         pending = list(dict.fromkeys(call.id for call in calls))
         for call in calls:
             self.emit(ev.ToolStarted(id=call.id, name=call.name, arguments=call.arguments))
@@ -381,11 +382,16 @@ class Agent:
                 self.context.changes.clear()
             output = self.masked(output)
             message = result(call.id, output.text, is_error=output.is_error or None, media=output.media)
-            self._say_result(call, output, message, seconds)
-            waiting.setdefault(call.id, (message, kept_of(output)))
+            if call.id not in pending:  # a second call of that id: its answer stands under the first one's
+                self._say_result(call, output, message, seconds)
+                return
+            waiting[call.id] = call, output, message, seconds
             while pending and pending[0] in waiting:
-                message, meta = waiting.pop(pending.pop(0))
-                self.session.append(message, meta=meta)
+                keep(*waiting.pop(pending.pop(0)))
+
+        def keep(call: ToolCall, output: ToolOutput, message: Message, seconds: float) -> None:
+            self.session.append(message, meta=kept_of(output))
+            self._say_result(call, output, message, seconds)
 
         try:
             await run_calls(
@@ -399,11 +405,12 @@ class Agent:
             text = "Error: the user interrupted this call before it was done"
             changes = list(self.context.changes)
             for id in pending:
-                kept = None
-                if id not in waiting and changes:
-                    kept = {"checkpoint": changes.pop()}  # a file was changed all the same: it can be put back
-                message, meta = waiting.get(id) or (result(id, text, is_error=True), kept)
-                self.session.append(message, meta=meta)
+                if id in waiting:
+                    keep(*waiting[id])
+                    continue
+                # a file was changed all the same: it can be put back
+                kept = {"checkpoint": changes.pop()} if changes else None
+                self.session.append(result(id, text, is_error=True), meta=kept)
             raise
 
     def _not_run(self, count: int) -> str:

@@ -134,7 +134,7 @@ async def open_agent(
         log = DebugLog(debug, (model.key or "",))
         mode = session.mode if session is not None and session.mode and not _asked(config, "mode") else general.mode
         if session is None:
-            session = store.new_session(str(workspace), mode, model.full_name, id=choice.name)
+            session = make_session(store, choice, workspace, mode, model)
             if not _asked(config, "mode"):
                 mode = assigned_mode(session.id, config.experiment()) or mode
         kit = list(tools) if tools is not None else default_tools()
@@ -315,6 +315,20 @@ def find_session(store: Store, choice: Choice, workspace: Path) -> Session | Non
     else:
         return None
     return store.fork(found.id) if choice.fork else found
+
+
+def make_session(store: Store, choice: Choice, workspace: Path, mode: str, model: ModelRef) -> Session:
+    """The new session; under a name, the one that another process made after we looked. Raises UsageError."""
+    try:
+        return store.new_session(str(workspace), mode, model.full_name, id=choice.name)
+    except UsageError:
+        if choice.name is None:
+            raise
+        try:
+            return store.get_session(choice.name)
+        except SessionNotFound:
+            pass
+        raise
 
 
 def make_offer(

@@ -31,6 +31,10 @@ class Damaged(StoreUnusable):
     """The database file is damaged: SQLite says so."""
 
 
+class Clash(StoreError):
+    """Another process wrote a row of the same key at the same moment (Postgres; SQLite has one writer at a time)."""
+
+
 class Work:
     """One transaction, from entering its `with` block to leaving it: runs statements on one cursor.
 
@@ -272,6 +276,8 @@ class Database:
 
     def _explain_postgres(self, error: BaseException) -> StoreError | None:
         kinds = {kind.__name__ for kind in type(error).__mro__}
+        if "UniqueViolation" in kinds:
+            return Clash(f"another process wrote the same to {self.where} at this moment", hint="try again")
         if kinds & {"DiskFull", "ReadOnlySqlTransaction", "InsufficientPrivilege"}:
             return StoreUnusable(f"the database {self.where} refuses to write: {error}", hint="ask its administrator")
         if kinds & {"OperationalError", "InterfaceError"}:

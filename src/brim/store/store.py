@@ -20,7 +20,7 @@ from brim.store import sessions as rows_of_sessions
 from brim.store.blobs import CAP
 from brim.store.blobtable import StoredBlobs
 from brim.store.bodies import encode, pack
-from brim.store.database import Damaged, Database
+from brim.store.database import Clash, Damaged, Database
 from brim.store.gate import RELEASE, RELEASE_ALL, Gate, enter
 from brim.store.history import History
 from brim.store.leases import Holder, this_holder
@@ -107,8 +107,12 @@ class Store:
     ) -> Session:
         """A new, empty session of a project directory. Raises UsageError where `id` is taken or unfit."""
         values = {"project": project, "title": title, "mode": mode, "model": model, "meta": meta}
-        with self.writing() as work:
-            made = rows_of_sessions.create(work, id, values, self._clock())
+        try:
+            with self.writing() as work:
+                made = rows_of_sessions.create(work, id, values, self._clock())
+        except Clash:  # made by another process after we looked: now it can be seen
+            with self.writing() as work:
+                made = rows_of_sessions.create(work, id, values, self._clock())
         self._known[made.id] = 0
         return made
 
@@ -147,6 +151,18 @@ class Store:
             made = rows_of_sessions.fork(work, rows_of_sessions.get(work, session), at_seq, title, self._clock())
         self._known[made.id] = made.messages
         return made
+
+    def pass_name(self, old: str, new: str) -> str:
+        """Session `new` takes the id of `old`, which goes on as `old~1` (the first that is free). Returns that id. Ends this
+        store's lease on either. Raises SessionBusy where another writes one of them."""
+        with self.writing() as work:
+            for each in (old, new):
+                self.gate(work, each)
+                work.run(RELEASE, {"holder": self._holder.token, "id": each})
+            aside = rows_of_sessions.pass_name(work, rows_of_sessions.get(work, old), rows_of_sessions.get(work, new))
+        for each in (old, new, aside):
+            self._known.pop(each, None)
+        return aside
 
     def delete(self, session: str) -> None:
         """Delete a session and all of its rows; originals nobody else uses go with the next `gc`. Needs the lease."""
