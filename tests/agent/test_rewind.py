@@ -13,6 +13,7 @@ import pytest
 from brim.agent.config import load_config
 from brim.agent.opening import Choice, open_agent
 from brim.agent.rewind import Outcome, What, look_back, rewind, turns_of, undo
+from brim.conversation import user
 from brim.errors import UsageError
 from brim.store import open_store
 from brim.testing import ScriptedProvider, reply, tool_call
@@ -108,11 +109,55 @@ def test_both_goes_on_in_a_copy_and_the_session_keeps_everything(desk: Desk) -> 
     done = desk.rewind(before.index("change it"), "both")
     assert (desk.work / "a.txt").read_text() == "a\n"
     assert desk.texts(done.session) == before[: before.index("change it")]
-    assert desk.texts()[: len(before)] == before
+    assert desk.texts(done.former)[: len(before)] == before
     desk.ask("go another way", ("write", {"path": "b.txt", "content": "c\n"}), session=done.session)
     assert desk.undo(done.session).session == "s"
+    assert desk.texts()[: len(before)] == before
     assert (desk.work / "a.txt").read_text() == "b\n"
     assert (desk.work / "b.txt").read_text() == "c\n"
+
+
+def test_a_chosen_name_goes_with_the_conversation(desk: Desk) -> None:
+    """`--session NAME` after a rewind goes on in the rewound conversation; what was left is NAME~1, then NAME~2, whole; undo
+    gives the name back, and forks still name their parent."""
+    desk.ask("first")
+    desk.ask("second")
+    forked = desk.store.fork("s", 2).id
+    done = desk.rewind(2, "conversation")
+    assert (done.session, done.former) == ("s", "s~1")
+    assert desk.store.get_session("s").parent == "s~1" and desk.store.get_session(forked).parent == "s~1"
+    desk.ask("another second")
+    assert desk.texts() == ["first", "done", "another second", "done"]
+    assert desk.texts("s~1") == ["first", "done", "second", "done"]
+
+    again = desk.rewind(2, "conversation")
+    assert (again.session, again.former, desk.texts()) == ("s", "s~2", ["first", "done"])
+    back = desk.undo()
+    assert (back.session, back.former) == ("s", "s~3") and desk.texts()[2] == "another second"
+    assert desk.undo().session == "s" and desk.texts()[2] == "second"
+    desk.ask("third")
+    assert desk.texts()[-2:] == ["third", "done"]
+
+
+def test_a_name_stays_where_its_session_is_written(desk: Desk) -> None:
+    """A rewind from another terminal, while a conversation writes the session, leaves the name with who writes."""
+    desk.ask("first")
+    desk.ask("second")
+    with open_store(desk.home.root / "data" / "brim.db") as other:
+        other.acquire("s")
+        done = desk.rewind(2, "conversation")
+        assert done.session != "s" and done.former == "s" and desk.texts(done.session) == ["first", "done"]
+        assert [each.message.text for each in other.load("s")][2] == "second"
+
+
+def test_what_no_user_typed_is_no_title(desk: Desk) -> None:
+    """A session that begins with a command of the user's or a rewind is named after the first question."""
+    id = desk.store.new_session(str(desk.work)).id
+    desk.store.append(id, [user("I ran `ls`:\na.txt")], meta={"ran": "ls"})
+    desk.store.append(id, [user("I undid file changes")], meta={"rewind": {"at": 0, "checkpoints": []}})
+    assert desk.store.get_session(id).title is None
+    desk.store.append(id, [user("what is here?")], meta={"at": 1.0})
+    assert desk.store.get_session(id).title == "what is here?"
 
 
 def test_what_somebody_else_changed_is_named_and_left(desk: Desk) -> None:

@@ -51,7 +51,7 @@ def test_a_session_is_gone_back_in_from_the_shell(desk: Desk) -> None:
 
     (desk.work / "a.txt").write_text("by hand\n")
     copy = desk("sessions", "rewind", "s", "4", "--what", "both", "--json").json
-    assert copy["parent"] == "s" and copy["messages"] == 4
+    assert (copy["id"], copy["parent"], copy["messages"]) == ("s", "s~1", 4)
     assert [each["path"] for each in copy["left"]] == ["a.txt"] and (desk.work / "a.txt").read_text() == "by hand\n"
 
 

@@ -1,7 +1,8 @@
 """Going back in a session: the conversation, the files that its tools changed, or both; and forward again.
 
 The history is only ever appended to, so nothing is taken out of it. To rewind the conversation is to go on in a copy of
-what stands before a message; the session that was left keeps everything. To rewind files is to put back what stood in
+what stands before a message; the session that was left keeps everything. A name that somebody chose goes with the
+conversation, and what was left is NAME~1 from then on. To rewind files is to put back what stood in
 them before their first change since that message; that is itself a change, recorded with checkpoints in one more
 message of the session (the model has to know, too), so it can be undone in the same way.
 
@@ -15,6 +16,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -22,7 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from brim.conversation import Message, user
-from brim.errors import StoreError, ToolError, UsageError
+from brim.errors import SessionBusy, StoreError, ToolError, UsageError
+from brim.store.values import short_id
 from brim.tools import ToolContext, checkpoint, resolve_path, restore
 
 if TYPE_CHECKING:
@@ -65,9 +68,10 @@ class Outlook(msgspec.Struct, frozen=True):
 
 class Outcome(msgspec.Struct, frozen=True):
     """What was done. `marker` is the seq of the message that records it, None where no file was touched; `left`: paths
-    and why they were left; `session` is the one to go on in."""
+    and why they were left; `session` is the one to go on in, `former` the id by which the one that was left is found."""
 
     session: str
+    former: str = ""
     restored: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     left: tuple[tuple[str, str], ...] = ()
@@ -237,7 +241,10 @@ def put_back(
             left.append((each.shown, str(error)))
         else:
             (removed if each.removes else restored).append(each.shown)
-    return Outcome(session, tuple(restored), tuple(removed), tuple(left), outlook.untracked, marker)
+    return Outcome(
+        session, session, restored=tuple(restored), removed=tuple(removed), left=tuple(left),
+        untracked=outlook.untracked, marker=marker,
+    )  # fmt: skip
 
 
 def _checkpoint_now(change: Change, context: ToolContext) -> dict[str, Any]:
@@ -292,7 +299,16 @@ def rewind(
         target = store.fork(session, at).id
     if target != session or outcome.marker is not None:
         _remember(store, target, {"from": session, "marker": outcome.marker, "at": at})
-    return msgspec.structs.replace(outcome, session=target)
+    former = session
+    if target != session and _chosen(session):
+        with contextlib.suppress(SessionBusy):  # whoever writes it goes on under its name
+            former, target = store.pass_name(session, target), session
+    return msgspec.structs.replace(outcome, session=target, former=former)
+
+
+def _chosen(session: str) -> bool:
+    """Whether an id is a name that somebody chose; `NAME~1` is none, it was left by a rewind."""
+    return short_id(session) == session and not re.search(r"~\d+$", session)
 
 
 def undo(store: Store, session: str, context: ToolContext, *, force: bool = False) -> Outcome:
@@ -302,12 +318,16 @@ def undo(store: Store, session: str, context: ToolContext, *, force: bool = Fals
     if not last:
         raise UsageError("nothing was rewound here", hint="/rewind shows where one can go back to")
     origin: Session = store.get_session(str(last["from"]))
-    if last["marker"] is None:
-        return Outcome(origin.id)
-    outcome = rewind(store, origin.id, int(last["marker"]), "files", context, force=force)
-    if outcome.left:
-        _remember(store, origin.id, {**last, "from": origin.id})  # so that what was left can still be asked for
-    return msgspec.structs.replace(outcome, untracked=())
+    outcome = Outcome(origin.id)
+    if last["marker"] is not None:
+        outcome = rewind(store, origin.id, int(last["marker"]), "files", context, force=force)
+        if outcome.left:
+            _remember(store, origin.id, {**last, "from": origin.id})  # so that what was left can still be asked for
+    former, target = session, origin.id
+    if origin.id.rpartition("~")[0] == session:
+        with contextlib.suppress(SessionBusy):
+            former, target = store.pass_name(session, origin.id), session
+    return msgspec.structs.replace(outcome, session=target, former=former, untracked=())
 
 
 def _remember(store: Store, session: str, fact: Mapping[str, Any]) -> None:

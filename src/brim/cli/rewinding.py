@@ -29,15 +29,14 @@ async def rewind_here(repl: Repl, rest: str) -> None:
         _show_turns(repl)
         return
     if words[0] == "undo":
-        before = session.id
         outcome = undo(opened.store, session.id, context, force=force)
         _tell(repl, outcome)
         if outcome.left and not force and await repl.confirm("put these back as well? What is in them now is kept"):
             outcome = undo(opened.store, outcome.session, context, force=True)
             _tell(repl, outcome)
         await repl.reopen(Choice(id=outcome.session))
-        if outcome.session != before:
-            repl.say(f"back in session {short_session(outcome.session)}; {short_session(before)} stays")
+        if outcome.former != outcome.session:
+            repl.say(f"back in session {short_session(outcome.session)}; {short_session(outcome.former)} stays")
         return
     at = _number(words[0])
     outlook = look_back(opened.store, session.id, at, repl.workspace)
@@ -60,7 +59,7 @@ async def rewind_here(repl: Repl, rest: str) -> None:
         return
     repl.say(
         f"session {short_session(outcome.session)}: the conversation before message {at}; "
-        f"{short_session(session.id)} keeps the whole of it, /rewind undo goes back to it"
+        f"{short_session(outcome.former)} keeps the whole of it, /rewind undo goes back to it"
     )
     if message.role == "user":
         repl.draft = message.text  # to be sent again, changed or not

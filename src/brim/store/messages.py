@@ -34,6 +34,10 @@ _INSERT_DRAFT = row_into(drafts)
 _DELETE_DRAFT = delete(drafts).where(drafts.c.session == _N)
 
 
+_NOTED = {"ran", "rewind"}
+"""Facts of user messages that no user typed."""
+
+
 class Facts(NamedTuple):
     """What is known of a message beside itself; `meta` is JSON."""
 
@@ -57,7 +61,7 @@ def insert(
             for seq, (row, fact) in enumerate(zip(rows, each, strict=True), start)
         ],
     )  # fmt: skip
-    if gate.title is None and (title := _title_of(new)):
+    if gate.title is None and (title := _title_of(new, each)):
         work.run(_SET_TITLE, {"session": gate.n, "name": title})
     return range(start, start + len(rows))
 
@@ -99,10 +103,11 @@ def _draft_text(work: Work, n: int) -> str:
     return "".join(msgspec.json.decode(row[0], type=str) for row in work.all(_READ_DRAFT, {"session": n}))
 
 
-def _title_of(new: Sequence[Message]) -> str | None:
-    """The first line of the first user message, up to 80 characters."""
-    for message in new:
-        if message.role == "user":
+def _title_of(new: Sequence[Message], facts: Sequence[Facts]) -> str | None:
+    """The first line of the first user message, up to 80 characters. What brim wrote in the user's name (a command that was
+    run, a rewind) is no title."""
+    for message, fact in zip(new, facts, strict=True):
+        if message.role == "user" and not (fact.meta and _NOTED & msgspec.json.decode(fact.meta, type=dict).keys()):
             for line in message.text.splitlines():
                 if words := " ".join((plain(line) or "").split()):
                     return words if len(words) <= 80 else words[:79] + "…"

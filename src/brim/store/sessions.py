@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import BigInteger, Integer, Text, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, Integer, Text, bindparam, delete, func, insert, or_, select, update
 
 from brim.errors import SessionNotFound, UsageError
 from brim.store.bodies import encode, plain
@@ -50,8 +51,14 @@ _INSERT = row_into(sessions)
 _NEXT_TOUCH = select(func.coalesce(func.max(sessions.c.touched), 0) + 1)
 _UPDATE = {
     name: update(sessions).where(sessions.c.n == _N).values({name: bindparam("value", type_=sessions.c[name].type)})
-    for name in ("title", "mode", "model", "archived", "meta")
+    for name in ("id", "parent", "title", "mode", "model", "archived", "meta")
 }
+_REFERRING = select(sessions.c.n, sessions.c.parent, sessions.c.meta).where(
+    or_(
+        sessions.c.parent.in_([bindparam("first", type_=Text), bindparam("second", type_=Text)]),
+        sessions.c.meta.like(bindparam("like", type_=Text)),
+    )
+)
 _DELETE = [delete(table).where(table.c.session == _N) for table in (messages, drafts, requests, leases, blob_uses)] + [
     delete(sessions).where(sessions.c.n == _N)
 ]
@@ -176,6 +183,25 @@ def fork(work: Work, parent: Session, at_seq: int | None, title: str | None, now
     work.run(_COPY_MESSAGES, {"session": made.n, "source": parent.n, "upto": upto})
     work.run(_COPY_USES, {"session": made.n, "source": parent.n})
     return get(work, made.id)
+
+
+def pass_name(work: Work, old: Session, new: Session) -> str:
+    """`new` takes the id of `old`, which goes on as `old~1` (the first that is free). Returns that id. What names either by
+    its id, as a parent or as where a rewind came from, names it by the new one."""
+    aside = next(id for k in itertools.count(1) if not exists(work, id := f"{old.id}~{k}"))
+    moves = {old.id: aside, new.id: old.id}
+    for n, id in ((old.n, aside), (new.n, old.id)):
+        work.run(_UPDATE["id"], {"session": n, "value": id})
+    for n, parent, meta in work.all(
+        _REFERRING, {"first": plain(old.id), "second": plain(new.id), "like": '%"rewound"%'}
+    ):
+        if parent in moves:
+            work.run(_UPDATE["parent"], {"session": n, "value": moves[parent]})
+        facts = msgspec.json.decode(meta, type=dict[str, Any]) if meta else {}
+        if (rewound := facts.get("rewound")) and rewound.get("from") in moves:
+            facts["rewound"] = {**rewound, "from": moves[rewound["from"]]}
+            work.run(_UPDATE["meta"], {"session": n, "value": encode(facts)})
+    return aside
 
 
 def _session(row: Row) -> Session:

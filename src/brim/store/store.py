@@ -157,11 +157,11 @@ class Store:
         store's lease on either. Raises SessionBusy where another writes one of them."""
         with self.writing() as work:
             for each in (old, new):
+                self._known.pop(each, None)  # nothing is written behind messages that were not seen
                 self.gate(work, each)
                 work.run(RELEASE, {"holder": self._holder.token, "id": each})
             aside = rows_of_sessions.pass_name(work, rows_of_sessions.get(work, old), rows_of_sessions.get(work, new))
-        for each in (old, new, aside):
-            self._known.pop(each, None)
+        self._known.pop(aside, None)
         return aside
 
     def delete(self, session: str) -> None:

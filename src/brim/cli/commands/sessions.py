@@ -266,6 +266,7 @@ def rewind(
     from brim.cli.commands.shown import note, one_line, say, say_json
     from brim.cli.rewinding import describe
     from brim.errors import UsageError
+    from brim.store.values import short_id
     from brim.tools import ToolContext
 
     chosen = next((each for each in WHATS if each == what), None)
@@ -320,6 +321,8 @@ def rewind(
     for line in describe(done):
         note(line.strip())
     note(f"{made.messages:,} messages; go on with: ai --resume {made.short}")
+    if done.former != done.session:
+        note(f"the session as it was: {short_id(done.former)}")
     say(made.id)
 
 
