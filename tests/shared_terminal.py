@@ -48,7 +48,7 @@ def plain_screen(screen: str, *, exact: bool, hide: Mapping[str, str]) -> str:
     )
     screen = re.sub(r"\d+\.\d s\b", "# s", screen)
     if not exact:
-        screen = re.sub(r"\[[#r\-.]{10,}\]", "[bar]", screen)
+        screen = re.sub(r"\[[a-z+.\-]{10,}\]", "[bar]", screen)
         screen = re.sub(r"(?<=%) [#.]+$", "", screen, flags=re.M)
         screen = re.sub(r"\d[\d,]*(?:\.\d+)?(?=\W|$)", "#", screen, flags=re.M)
     lines = [re.sub(r"(?<=\S) {2,}", "  ", line.rstrip()) for line in screen.splitlines()]

@@ -10,9 +10,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
-KINDS = (
-    "system", "tools", "overhead", "pins", "summary", "inserts", "user", "assistant", "tool", "thinking", "media",
-)  # fmt: skip
+KINDS = {
+    "system": "s", "tools": "t", "overhead": "+", "pins": "p", "summary": "f", "inserts": "i", "user": "u", "assistant": "a",
+    "tool": "o", "thinking": "h", "media": "m",
+}  # fmt: skip
+"""What a line can be, and its mark in the picture of the window."""
 
 
 class Line(TypedDict):
@@ -95,22 +97,22 @@ def largest(bill: Bill) -> Line | None:
 
 
 def render_bill(bill: Mapping[str, Any], width: int = 80) -> str:
-    """The bill as plain text: a bar of the whole window, then one row an item, largest share visible at a glance.
+    """The bill as plain text: a bar of the whole window, then one row an item behind its mark in the bar.
 
     `width` in terminal columns, CJK counting two; below 40 it is 40.
     """
     width = max(40, width)
     window = max(1, bill["window"])
-    rows = [(line["label"], line["count"], line["tokens"]) for line in bill["lines"]]
+    rows = [(KINDS[line["kind"]], line["label"], line["count"], line["tokens"]) for line in bill["lines"]]
     rest = [
-        ("reserved for the reply", None, bill["reserved"]),
-        ("margin for counting errors", None, bill["margin"]),
-        ("held back (history budget)", None, bill["held_back"]),
-        ("free", None, bill["free"]),
+        ("r", "reserved for the reply", None, bill["reserved"]),
+        ("-", "margin for counting errors", None, bill["margin"]),
+        ("-", "held back (history budget)", None, bill["held_back"]),
+        (".", "free", None, bill["free"]),
     ]
-    rows += [(label, count, tokens) for label, count, tokens in rest if tokens or label == "free"]
-    figures = max(len(f"{tokens:,}") for _, _, tokens in [*rows, ("", None, bill["window"])])
-    labels = max(10, width - figures - 25)
+    rows += [row for row in rest if row[3] or row[0] == "."]
+    figures = max(len(f"{tokens:,}") for tokens in [bill["window"], *(row[3] for row in rows)])
+    labels = max(10, width - figures - 18)
     about = "" if bill["exact"] else "~"
     share_used = f"{bill['used'] / window:.0%}"
     note = ", window assumed" if bill["window_assumed"] else ""
@@ -118,27 +120,21 @@ def render_bill(bill: Mapping[str, Any], width: int = 80) -> str:
         fit(f"{about}{bill['used']:,} of {bill['window']:,} tokens used ({share_used}){note}", width),
         bar(bill, width),
     ]
-    for label, count, tokens in rows:
-        share = tokens / window
-        tick = "#" * min(8, max(0, round(share * 8))) or ("." if tokens > 0 else "")
+    for mark, label, count, tokens in rows:
         times = f"x{count:,}" if count and count > 1 else ""
-        out.append(f"{pad(label, labels)} {times:>6} {tokens:>{figures},} {share:>6.1%} {tick}".rstrip())
+        out.append(f"{mark} {pad(label, labels)} {times:>6} {tokens:>{figures},} {tokens / window:>6.1%}")
     own = "" if bill["exact"] else ", not the model's own"
-    out.append(fit("# used   r reserved   - margin, held back   . free", width))
     out.append(fit(f"counted with {bill['counter']}{own}", width))
     return "\n".join(out)
 
 
 def bar(bill: Mapping[str, Any], width: int) -> str:
-    """One line of `width` columns for the window: # used, r reserved, - margin and held back, . free."""
+    """One line of `width` columns for the window: each item by its mark, then what is reserved, held back and free."""
     inner, window = width - 2, max(1, bill["window"])
     marks, done, total = "", 0, 0
-    for mark, tokens in (
-        ("#", bill["used"]),
-        ("r", bill["reserved"]),
-        ("-", bill["margin"] + bill["held_back"]),
-        (".", max(0, bill["free"])),
-    ):
+    used = [(KINDS[line["kind"]], line["tokens"]) for line in bill["lines"]]
+    kept = [("r", bill["reserved"]), ("-", bill["margin"] + bill["held_back"]), (".", max(0, bill["free"]))]
+    for mark, tokens in [*used, *kept]:
         total += tokens
         upto = min(inner, round(total / window * inner))
         marks += mark * (upto - done)
@@ -174,4 +170,4 @@ def pad(text: str, width: int) -> str:
 
 
 def _order(line: Line) -> tuple[int, int, str]:
-    return KINDS.index(line["kind"]), -line["tokens"], line["label"]
+    return list(KINDS).index(line["kind"]), -line["tokens"], line["label"]
