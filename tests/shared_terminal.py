@@ -49,7 +49,6 @@ def plain_screen(screen: str, *, exact: bool, hide: Mapping[str, str]) -> str:
     screen = re.sub(r"\d+\.\d s\b", "# s", screen)
     if not exact:
         screen = re.sub(r"\[[a-z+.\-]{10,}\]", "[bar]", screen)
-        screen = re.sub(r"(?<=%) [#.]+$", "", screen, flags=re.M)
         screen = re.sub(r"\d[\d,]*(?:\.\d+)?(?=\W|$)", "#", screen, flags=re.M)
     lines = [re.sub(r"(?<=\S) {2,}", "  ", line.rstrip()) for line in screen.splitlines()]
     while lines and (lines[-1] in ("", ">") or _STATUS.match(lines[-1])):
