@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from brim.budget import Usage
 from brim.conversation import assistant, call, result, user
 from brim.errors import SessionNotFound, StoreUnusable, UsageError
 from brim.store import BlobMissing, SessionHeld, Store, open_store
+from brim.store.leases import this_holder
 from brim.store.values import short_id
 
 
@@ -291,3 +294,34 @@ def test_read_only_home(tmp_path: object) -> None:
     with pytest.raises(StoreUnusable, match="cannot create") as caught:
         open_store(blocked / "brim" / "brim.db")
     assert str(blocked / "brim") in caught.value.message and "--no-session" in str(caught.value.hint)
+
+
+def test_a_lease_from_before_the_last_start_of_the_machine_counts_for_nothing(tmp_path: Path) -> None:
+    """Where the machine went down under a writer, its session is free at once; one of another machine is waited for, unless
+    it runs out later than any can: then the clock was set back."""
+    path = tmp_path / "brim.db"
+    with open_store(path) as store:
+        session = store.new_session("/w").id
+        store.append(session, [user("before")])
+
+    def held(host: str, expires: float) -> None:
+        mine = this_holder()
+        place = " ".join([host, "another-boot", *mine.place.split(" ")[2:]])
+        with sqlite3.connect(path) as database:
+            database.execute("DELETE FROM leases")
+            database.execute(
+                "INSERT INTO leases (session, holder, place, host, pid, started, since, expires) "
+                "SELECT n, 'gone', ?, ?, 1, '1', 0, ? FROM sessions",
+                (place, host, expires),
+            )
+        database.close()
+
+    here = this_holder().host
+    for host, expires, free in [(here, 1_100.0, True), ("far", 1_100.0, False), ("far", 9_000_000.0, True)]:
+        held(host, expires)
+        with open_store(path, clock=lambda: 1_000.0) as store:
+            if free:
+                assert store.acquire(session) == 1
+            else:
+                with pytest.raises(SessionHeld):
+                    store.acquire(session)

@@ -14,7 +14,7 @@ from brim.agent.config import Config
 from brim.agent.debuglog import DebugLog
 from brim.agent.effort import thinking_fields
 from brim.agent.events import Emit, Notice
-from brim.agent.permit import Ask, Permits, Remember
+from brim.agent.permit import Ask, Permits, Remember, unknown_tools
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.servers import find_servers, make_join, render_tools
 from brim.agent.session import AgentSession, Offer, Partner
@@ -23,9 +23,10 @@ from brim.agent.summarizer import ModelSummarizer
 from brim.agent.surroundings import Surroundings, index_folder
 from brim.agent.trial import assigned_mode
 from brim.budget import prices_of, window_of
-from brim.errors import ConfigError, SessionNotFound, UsageError
+from brim.errors import BrimError, ConfigError, SessionNotFound, UsageError
 from brim.permissions.redact import open_redactor
 from brim.permissions.rulebook import RuleBook, remembered_path
+from brim.permissions.rules import TOOLS
 from brim.permissions.sandbox import Sandbox, open_sandbox
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
 from brim.providers.presets import LOCAL
@@ -121,7 +122,7 @@ async def open_agent(
         servers = find_servers(config, workspace, env, emit)
     try:
         servers.start()
-        if store.damage:
+        if store.damage and not store.unwritable:  # that is an error in a moment, and told then
             emit(Notice(store.damage, "store"))
         if store.migrated:
             emit(Notice(f"{store.where} was migrated to this brim's schema; an older brim cannot open it now", "store"))
@@ -172,6 +173,15 @@ async def open_agent(
             deny=[*book.texts("deny"), *rules.deny], ask_rules=[*book.texts("ask"), *rules.ask], ask=ask,
             remember=make_memory(book, emit),
         )  # fmt: skip
+        known = list(dict.fromkeys([*TOOLS, *(each.name for each in kit)]))
+        for said in unknown_tools([*rules.allow, *rules.deny, *rules.ask], known):
+            emit(Notice(said, "permissions"))
+        for name in general.fallback_models:
+            try:
+                resolve_model(name, env, config.providers())
+            except BrimError as failure:
+                hint = f" ({failure.hint})" if failure.hint else ""
+                emit(Notice(f"the fallback {name} cannot be used: {failure.message}{hint}", "fallback"))
         context.left_out = permits.left_out
         agent = Agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,

@@ -31,6 +31,10 @@ class Damaged(StoreUnusable):
     """The database file is damaged: SQLite says so."""
 
 
+class Unwritable(StoreUnusable):
+    """The place of the database cannot be written: a full or failing disk, a read-only folder or file."""
+
+
 class Clash(StoreError):
     """Another process wrote a row of the same key at the same moment (Postgres; SQLite has one writer at a time)."""
 
@@ -142,10 +146,14 @@ class Prepared:
 
 
 class Database:
-    """A SQLite file or a Postgres database. `where` is how messages to the user name it (no password)."""
+    """A SQLite file or a Postgres database. `where` is how messages to the user name it (no password).
 
-    def __init__(self, url: str, *, path: Path | None = None, durable: bool = True) -> None:
+    `still`: a file that nobody can write, this process included, is only read, without a file beside it.
+    """
+
+    def __init__(self, url: str, *, path: Path | None = None, durable: bool = True, still: bool = False) -> None:
         self.path = path
+        self._still = still
         self.url = url
         self.where = str(path) if path is not None else _without_password(url)
         self.sqlite = path is not None
@@ -161,6 +169,11 @@ class Database:
         return create_engine("sqlite://", creator=self._connect_sqlite, poolclass=NullPool, pool_reset_on_return=None)
 
     def _connect_sqlite(self) -> sqlite3.Connection:
+        if self._still:
+            return sqlite3.connect(
+                f"{Path(str(self.path)).absolute().as_uri()}?immutable=1", uri=True, isolation_level=None,
+                check_same_thread=False,
+            )  # fmt: skip
         # isolation_level None: the module never opens a transaction of its own; `Work` does.
         connection = sqlite3.connect(str(self.path), timeout=BUSY_WAIT_S, isolation_level=None, check_same_thread=False)
         try:
@@ -257,13 +270,13 @@ class Database:
             )
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             what = "the disk is full" if code == sqlite3.SQLITE_FULL else f"the disk fails ({error})"
-            return StoreUnusable(
+            return Unwritable(
                 f"cannot write the session database {self.where} ({_size(self.path)}): {what}; "
                 "everything acknowledged before is safe",
                 hint="free some space, or go on without saving: --no-session",
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-            return StoreUnusable(
+            return Unwritable(
                 f"cannot write the session database {self.where}: {error}",
                 hint="make the folder writable, set BRIM_DATA_DIR to another one, or run without saving: --no-session",
             )

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Text, bindparam, delete, func, select, update
 
 from brim.errors import SessionNotFound
 from brim.store.bodies import plain
-from brim.store.leases import LEASE_S, Holder, alive
+from brim.store.leases import LEASE_S, Holder, alive, rebooted
 from brim.store.schema import drafts, leases, row_into, sessions
 from brim.store.sessions import next_seq
 from brim.store.values import SessionHeld, short_id
@@ -73,12 +73,15 @@ def enter(work: Work, session: str, holder: Holder, known: int | None, now: floa
     n, title, following, count, token, place, host, pid, started, since, expires = row
     gate = Gate(n, title, following, count)
     if token == holder.token:
-        if expires - now < LEASE_S / 2:
+        if not LEASE_S / 2 <= expires - now <= LEASE_S:  # more than that: the clock was set back
             work.run(_RENEW, {"session": n, "until": now + LEASE_S})
         return gate
     if token is not None:
         lives = alive(place, pid, started)
-        if lives or (lives is None and expires > now):
+        if lives is None and not lock and rebooted(place):
+            lives = False  # a file is used by one machine
+        # one that runs out later than any lease can was made before the clock was set back
+        if lives or (lives is None and now < expires <= now + 2 * LEASE_S):
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
             raise SessionHeld(
                 f"session {short_id(session)} is being written by process {pid} on {host}, since {when}",

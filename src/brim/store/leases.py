@@ -53,6 +53,13 @@ def alive(place: str, pid: int, started: str) -> bool | None:
     return now == started
 
 
+def rebooted(place: str) -> bool:
+    """Whether that place is a machine of this name before its last start: nothing of then still runs. Another machine of the
+    same name looks alike."""
+    then, now = place.split(" "), _place().split(" ")
+    return len(then) == len(now) == 3 and then[0] == now[0] and then[1] != now[1]
+
+
 @functools.cache
 def _place() -> str:
     parts = [socket.gethostname()]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from brim.errors import ConfigError, StoreUnusable
 
 if TYPE_CHECKING:
-    from brim.store.database import Database
+    from brim.store.database import Database, Unwritable
     from brim.store.store import Store
 
 TEMPORARY = "temporary:"
@@ -41,7 +41,8 @@ def open_store(
 
     `url`: None for `brim.db` in `data_dir()`, a path or `sqlite:///path`, `postgresql://…`, or `TEMPORARY`.
     A fresh one is created at the newest schema, an older one migrated. A damaged SQLite file is opened read-only with
-    what can be saved (`Store.damage` names the damage), or refused where `salvage` is False.
+    what can be saved, one in a place that cannot be written as it stands (`Store.damage` says what is wrong); both are
+    refused where `salvage` is False.
 
     Raises StoreUnusable where there is none and `create` is False, where it is newer than this brim, or where it can be
     neither read nor written; ConfigError for a URL that is neither SQLite nor Postgres, or a missing driver.
@@ -52,7 +53,7 @@ def open_store(
     path = _sqlite_path(text)
     if path is None:
         return _open(_postgres_url(text), None, clock)
-    from brim.store.database import Damaged
+    from brim.store.database import Damaged, Unwritable
 
     _prepare_file(path, create)
     try:
@@ -61,14 +62,20 @@ def open_store(
         if not salvage:
             raise
         return open_saved(path, damage, clock)
+    except Unwritable as reason:
+        if not salvage:
+            raise
+        return _open_to_read(path, reason, clock)
 
 
-def _open(url: str, path: Path | None, clock: Callable[[], float], *, durable: bool = True) -> Store:
+def _open(
+    url: str, path: Path | None, clock: Callable[[], float], *, durable: bool = True, still: bool = False
+) -> Store:
     from brim.store.database import Database
     from brim.store.migrate import bring_to_head
     from brim.store.store import Store
 
-    database: Database = Database(url, path=path, durable=durable)
+    database: Database = Database(url, path=path, durable=durable, still=still)
     try:
         migrated = bring_to_head(database)
         store = Store(database, clock=clock)
@@ -88,6 +95,34 @@ def _open_temporary(clock: Callable[[], float]) -> Store:
     store = _open(TEMPORARY, folder / "brim.db", clock, durable=False)
     # also when the process ends, or the store is let go, without a close
     store.at_close(weakref.finalize(store, shutil.rmtree, folder, ignore_errors=True))
+    return store
+
+
+def _open_to_read(path: Path, reason: Unwritable, clock: Callable[[], float]) -> Store:
+    """A read-only store of a file that cannot be written: the file itself, or, where a log stands beside it, a copy of both.
+    Raises `reason` where that cannot be had either."""
+    import shutil
+    import tempfile
+    import weakref
+
+    log = Path(f"{path}-wal")
+    folder: Path | None = None
+    try:
+        if not path.is_file() or not path.stat().st_size:
+            raise reason
+        if log.exists() and log.stat().st_size:
+            folder = Path(tempfile.mkdtemp(prefix="brim-"))
+            for suffix in ("", "-wal"):
+                shutil.copyfile(f"{path}{suffix}", folder / f"brim.db{suffix}")
+            store = _open(str(path), folder / "brim.db", clock, durable=False)
+            store.at_close(weakref.finalize(store, shutil.rmtree, folder, ignore_errors=True))
+        else:
+            store = _open(str(path), path, clock, still=True)
+    except (OSError, StoreUnusable):
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise reason from None
+    store.seal(path, reason.message, reason.hint)
     return store
 
 

@@ -39,11 +39,14 @@ T = TypeVar("T")
 
 
 class Store:
-    """An open store. `damage` says what is wrong with a damaged one, which is `read_only`; else it is None."""
+    """An open store. `damage` says what is wrong with one that is damaged or cannot be written, and is `read_only`; else it
+    is None."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self.database = database
         self.damage: str | None = None
+        self.unwritable = False
+        """Nothing is damaged: the place cannot be written."""
         self.migrated: str | None = None
         """The older schema that this was brought from as it was opened."""
         self._clock = clock
@@ -52,6 +55,7 @@ class Store:
         self._closing: list[Callable[[], None]] = []
         self._closed = False
         self._where = database.where
+        self._remedy = "export what is there, move the file away, and import it into a new one"
         self._requests = Requests(self)
 
     @property
@@ -63,10 +67,13 @@ class Store:
         """The file, or the URL without its password."""
         return self._where
 
-    def seal(self, path: Path, damage: str) -> None:
-        """Make this the read-only picture of the damaged database at `path`."""
+    def seal(self, path: Path, damage: str, hint: str | None = None) -> None:
+        """Make this the read-only picture of the database at `path`. `hint`: the next step where nothing is damaged, but
+        the place cannot be written."""
         self._where = str(path)
         self.damage = damage
+        self.unwritable = hint is not None
+        self._remedy = hint or self._remedy
 
     def at_close(self, do: Callable[[], None]) -> None:
         self._closing.append(do)
@@ -339,10 +346,12 @@ class Store:
 
     def writing(self) -> Work:
         """A write transaction. Raises StoreUnusable where the store is read-only."""
+        if self.damage is not None and self.unwritable:
+            raise StoreUnusable(self.damage, hint=self._remedy)
         if self.damage is not None:
             raise StoreUnusable(
                 f"{self._where} is open read-only: {self.damage}",
-                hint="export what is there, move the file away, and import it into a new one",
+                hint=self._remedy,
             )
         return self.database.write()
 

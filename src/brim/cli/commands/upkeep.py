@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from brim.cli.commands.kept import Place
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -176,24 +178,55 @@ def _tokens(place: Place) -> Iterator[Finding]:
     yield Finding("tokens", "ok" if tokens > 0 else "bad", f"{counter.name}{whose}: {exact}")
 
 
+_ELSEWHERE = "make room or the folder writable, or set BRIM_DATA_DIR to another one; --no-session runs without saving"
+_LITTLE = 10_000_000
+"""Bytes of free disk below which a session may soon not be kept."""
+
+
+def _unwritable(folder: Path) -> str | None:
+    """Why nothing more can be kept in a folder, one that may still have to be made; None where it can."""
+    import os
+    import shutil
+
+    from brim.cli.commands.shown import size
+
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"{folder} is read-only"
+    free = shutil.disk_usage(folder).free
+    return f"only {size(free)} are free on its disk" if free < _LITTLE else None
+
+
 def _store(place: Place) -> Iterator[Finding]:
     from pathlib import Path
 
     from brim.cli.commands.shown import size
+    from brim.errors import StoreError
     from brim.store import data_dir, open_store
 
     named = place.config.get("store")
     path = Path(named or data_dir() / "brim.db").expanduser() if "://" not in (named or "") else None
     if path is not None and not path.exists():
-        yield Finding("sessions", "ok", f"none yet; they will be kept in {path}")
+        if why := _unwritable(path.parent):
+            yield Finding("sessions", "bad", f"they cannot be kept in {path}: {why}", _ELSEWHERE)
+        else:
+            yield Finding("sessions", "ok", f"none yet; they will be kept in {path}")
         return
     with open_store(named) as store:
         count = len(store.list_sessions(None, 1_000_000, archived=True))
         space = f", {size(path.stat().st_size)}" if path is not None else ""
         found = f"{store.where}: {count:,} sessions{space}"
-        damage = store.damage
+        damage, hint = store.damage, "brim sessions export saves what is there; then move the file away"
+        try:
+            with store.writing():
+                pass
+        except StoreError as error:
+            damage, hint = damage or error.message, error.hint or hint
     if damage:
-        yield Finding("sessions", "bad", damage, "brim sessions export saves what is there; then move the file away")
+        yield Finding("sessions", "bad", damage, hint)
+    elif path is not None and (why := _unwritable(path.parent)):
+        yield Finding("sessions", "bad", f"{found}; {why}", _ELSEWHERE)
     else:
         yield Finding("sessions", "ok", found)
 
