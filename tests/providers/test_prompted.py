@@ -171,6 +171,7 @@ def test_schemas_lose_what_grammars_cannot_hold() -> None:
         ("在代码里查找登录函数", ["登录函数"]),
         ("运行命令 make test", ["make test"]),
         ("Read `my notes.txt` please", ["my notes.txt", "notes.txt"]),
+        ("find the TODOs here", ["TODO"]),
         ("find TODO FIXME", ["TODO FIXME", "TODO", "FIXME"]),
         ("List **/*.css and src/*.ts.", ["**/*.css", "src/*.ts"]),
         ("你好", []),

@@ -16,7 +16,7 @@ from aiohttp import web
 from brim.errors import ModelMissing
 from brim.providers import default_model, find_loopback_server, open_provider
 from brim.providers.discover import LoopbackServer, loopback_servers
-from brim.providers.presets import ModelRef
+from brim.providers.presets import PRESETS, ModelRef
 from brim.testing import ScriptedProvider, reply
 
 
@@ -155,6 +155,30 @@ def test_order_of_the_default_model() -> None:
         assert "anthropic" in (ref.note or "")
         ref = asyncio.run(default_model(env | {"ANTHROPIC_API_KEY": "k", "BRIM_MODEL": "deepseek/x"}))
         assert (ref.full_name, ref.note) == ("deepseek/x", None)
+
+
+def test_a_base_url_of_ones_own_is_asked_what_it_has() -> None:
+    """Where OPENAI_BASE_URL is set and no model named, with a key or without, the first chat model that server lists is taken;
+    the vendor's default where it is among them; where nothing is listed, that is said with the way to name one."""
+    with ScriptedProvider([], models=["text-embedding-3", "chatty"]) as upstream:
+        for key in ({}, {"OPENAI_API_KEY": "k"}):
+            ref = asyncio.run(default_model({"OPENAI_BASE_URL": upstream.base_url, "BRIM_LOOPBACK": "off", **key}))
+            assert (ref.full_name, ref.base_url) == ("openai/chatty", upstream.base_url)
+            assert "OPENAI_BASE_URL" in (ref.note or "")
+        ref = asyncio.run(
+            default_model({"OPENAI_BASE_URL": upstream.base_url, "OPENAI_MODEL": "mine", "OPENAI_API_KEY": "k"})
+        )
+        assert ref.full_name == "openai/mine"
+        ref = asyncio.run(default_model({"LLAMACPP_BASE_URL": upstream.base_url}))
+        assert ref.full_name == "llamacpp/chatty"
+    vendor = PRESETS["openai"].default_model or ""
+    with ScriptedProvider([], models=["chatty", vendor]) as upstream:
+        ref = asyncio.run(default_model({"OPENAI_BASE_URL": upstream.base_url, "OPENAI_API_KEY": "k"}))
+        assert ref.model == vendor
+    with ScriptedProvider([], models=["chatty"]) as upstream:
+        env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "BRIM_LOOPBACK": upstream.base_url}
+        note = asyncio.run(default_model(env)).note or ""
+        assert "OPENAI_BASE_URL is set, but no model is listed there: name one with --model openai/NAME" in note
 
 
 def test_embedded_model_says_what_it_is() -> None:

@@ -136,6 +136,19 @@ def test_codex_log(tmp_path: Path) -> None:
     assert transcript.compactions == [6]
 
 
+def test_each_request_is_the_usage_of_its_answer(tmp_path: Path) -> None:
+    """A request that brim recorded once its answer was stored counts for that answer, a tool's result behind it or not."""
+    path = tmp_path / "brim.db"
+    with open_store(path) as store:
+        id = store.new_session(project="/p", model="openai/gpt-4o").id
+        store.append(id, [user("hi"), assistant("", call("ls", {"path": "x"}, id="c1"))])
+        store.record_request(id, model="openai/gpt-4o", usage={"input": 50, "output": 4})
+        store.append(id, [result("c1", "a.py"), assistant("there is a.py")])
+        store.record_request(id, model="openai/gpt-4o", usage={"input": 70, "output": 6})
+    usage = only(path).usage
+    assert {at: row["prompt_tokens"] for at, row in usage.items()} == {1: 50, 3: 70}
+
+
 def test_brim_store_and_exports(tmp_path: Path) -> None:
     """brim's own sessions are read from a store's database, which stays byte for byte, and from an export."""
     path = tmp_path / "brim.db"

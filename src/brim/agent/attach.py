@@ -7,6 +7,8 @@ file is, its first bytes say, not its name. Other binary files are refused with 
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +56,7 @@ def attach(
     takes = takes or Takes("this model")
     most = most_chars or _MOST_CHARS
     paths = must_exist(files)
+    notes: list[str] = []
     if mentions:
         for found in _AT.finditer(text):
             path = workspace / found[1].strip("\"'")
@@ -61,11 +64,13 @@ def attach(
             path = path if path.exists() or not trimmed.exists() else trimmed
             if path.exists() and path not in paths:
                 paths.append(path)
+            elif not path.exists() and _reads_as_path(trimmed, workspace):
+                near = _near(trimmed, workspace)
+                notes.append(f"there is no file {_shown(trimmed, workspace)}: the mention stays text{near}")
     if not paths:
-        return Attached(text)
+        return Attached(text, notes=tuple(notes))
     blocks: list[str] = []
     media: list[Part] = []
-    notes: list[str] = []
     for path in paths:
         shown = _shown(path, workspace)
         if path.is_dir():
@@ -83,6 +88,21 @@ def attach(
             blocks.append(f'<file path="{shown}">(attached)</file>')
     whole = "\n\n".join([*blocks, text] if text else blocks)
     return Attached(whole, tuple(media), tuple(_shown(path, workspace) for path in paths), tuple(notes))
+
+
+def _reads_as_path(path: Path, workspace: Path) -> bool:
+    """Whether a mention that names no file was meant to: it has an extension, or begins with a folder that is there."""
+    if re.fullmatch(r"\.[A-Za-z]\w{0,5}", path.suffix):
+        return True
+    return path.parent != workspace and path.parent.is_dir()
+
+
+def _near(path: Path, workspace: Path) -> str:
+    with contextlib.suppress(OSError):
+        names = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+        if close := difflib.get_close_matches(path.name, names, 1):
+            return f"; did you mean @{_shown(path.with_name(close[0]), workspace)}?"
+    return ""
 
 
 def must_exist(files: Sequence[Path]) -> list[Path]:

@@ -4,13 +4,15 @@ and a refusal that names the flag which would allow it.
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from brim.permissions import MODES, LeftOut, Verdict, check, left_out, parse_rules
+from brim.permissions import MODES, LeftOut, Verdict, check, left_out, parse_rule, parse_rules
 from brim.tools import Tool, ToolContext, resolve_path
 
 _PATH_ARGUMENTS = ("path", "file_path")
@@ -29,6 +31,18 @@ class Question(msgspec.Struct, frozen=True):
 
 Ask: TypeAlias = Callable[[Question], Awaitable[Answer]]
 Remember: TypeAlias = Callable[[str], None]
+
+
+def unknown_tools(rules: Sequence[str], tools: Sequence[str]) -> list[str]:
+    """What is wrong with rules that name no tool there is, a sentence each. Tools of MCP servers may come later."""
+    said: list[str] = []
+    for text in rules:
+        named = parse_rule(text, "allow").tool
+        if named != "*" and named not in tools and not re.match(r"\w+__|mcp_", named) and "*" not in named:
+            close = difflib.get_close_matches(named, tools, 1)
+            better = f"did you mean {close[0]}?" if close else f"tools: {', '.join(tools)}"
+            said.append(f"the rule {text} fits nothing: there is no tool {named!r}; {better}")
+    return said
 
 
 class Permits:

@@ -81,11 +81,24 @@ async def default_model(env: Mapping[str, str], config: Mapping[str, Any] | None
     """The model that is asked where none is named.
 
     In order: BRIM_MODEL; the user's own providers and then the presets whose key is set, with their documented
-    default; a server on loopback; the embedded model. Raises ModelMissing that names the three ways on.
+    default; what a server lists whose base URL is set in the environment; a server on loopback; the embedded model.
+    A base URL of one's own comes before the vendor's default, which that server will hardly have. Raises ModelMissing
+    that names the three ways on.
     """
     if named := env.get("BRIM_MODEL", "").strip():
         return resolve_model(named, env, config)
-    for provider in providers_with_key(env, config):
+    moved = _moved(env)
+    unlisted = ""
+    for provider in dict.fromkeys([*providers_with_key(env, config), *moved]):
+        if variable := moved.get(provider):
+            served = await _served(provider, env, config)
+            if served is not None:
+                where = served.base_url
+                note = f"no model named: {served.full_name}, which the server at {where} ({variable}) lists first"
+                return msgspec.structs.replace(served, note=note)
+            unlisted = f"{variable} is set, but no model is listed there: name one with --model {provider}/NAME. "
+        if provider not in providers_with_key(env, config):
+            continue
         ref = default_of(provider, env, config)
         if ref is not None and ref.base_url:
             return msgspec.structs.replace(
@@ -93,12 +106,12 @@ async def default_model(env: Mapping[str, str], config: Mapping[str, Any] | None
             )
     found = await find_loopback_server(env)
     if found is not None:
-        return found
+        return msgspec.structs.replace(found, note=unlisted + (found.note or ""))
     if _has_engine():
         return ModelRef(
             provider=LOCAL, model=EMBEDDED, auth="none",
-            note="no key and no server on this machine: the embedded 135M model answers. It is for a first look and for "
-            "tests; set a key or start Ollama, LM Studio or llama.cpp for real work",
+            note=f"{unlisted}no key and no server on this machine: the embedded 135M model answers. It is for a first "
+            "look and for tests; set a key or start Ollama, LM Studio or llama.cpp for real work",
         )  # fmt: skip
     keys = ", ".join(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DASHSCOPE_API_KEY"))
     raise ModelMissing(
@@ -106,6 +119,33 @@ async def default_model(env: Mapping[str, str], config: Mapping[str, Any] | None
         hint=f"set a key ({keys} …), start a local server (Ollama, LM Studio or llama.cpp), or install the embedded model "
         "with pipx install 'brim[local]'",
     )
+
+
+def _moved(env: Mapping[str, str]) -> dict[str, str]:
+    """Presets with an OpenAI-compatible API whose base URL the environment sets and whose model it does not, with the
+    variable. Of Ollama, which is looked for anyway, none."""
+    found: dict[str, str] = {}
+    for name, preset in PRESETS.items():
+        variable = next((each for each in preset.base_env if env.get(each, "").strip()), None)
+        named = any(env.get(each, "").strip() for each in preset.model_env)
+        if variable and not named and preset.api.startswith("openai.") and name != "ollama":
+            found[name] = variable
+    return found
+
+
+async def _served(provider: str, env: Mapping[str, str], config: Mapping[str, Any] | None) -> ModelRef | None:
+    """The first chat model that a provider's server lists, its default where that is among them; None without a list."""
+    import aiohttp
+
+    ref = resolve_model(f"{provider}/_", env, config)
+    headers = {"Authorization": f"Bearer {ref.key}"} if ref.key else {}
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS), trust_env=True) as session:
+        listed = _entries(await _get(session, f"{ref.base_url}/models", headers), "data")
+    models = [str(each["id"]) for each in listed if each.get("id") and not _NO_CHAT.search(str(each["id"]))]
+    default = default_of(provider, env, config)
+    if default is not None and default.model in models:
+        return default
+    return resolve_model(f"{provider}/{models[0]}", env, config) if models else None
 
 
 def _has_engine() -> bool:

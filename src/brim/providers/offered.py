@@ -20,13 +20,14 @@ _PIECE = re.compile(
     r"|(?P<word>[^\s\u3000-\u303f\u3400-\u9fff\uf900-\uffef,;!?\"'`“”‘’()]+)|(?P<other>\S)"
 )
 _NAME = re.compile(r"[a-zA-Z*][._/*][a-zA-Z*]|^[A-Z_]{2,}\d*$|^\*\.")
+_PLURAL = re.compile(r"^([A-Z]{3,})s$")  # TODOs: what stands in the files is TODO
 _PATH = re.compile(r"(?<![\w/.])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,5}(?![\w/])")
 _NOTICE = re.compile(r"^\[.*\]$")
 
 # Words that ask rather than name: left out of what is offered, unless they stand in quotes.
 _ENGLISH_WORDS = (
     "a about all an and any are at be by calls can code command contain contains could directory do does each "
-    "end ends every execute explain file files find folder for from give grep have hello hey hi how i in "
+    "end ends every execute explain file files find folder for from give grep have hello here hey hi how i in "
     "inside into is it its joke keyword keywords launch let line lines list located look match matches me "
     "mention mentions my named names occur occurrences of on open or out place places please print project "
     "read repository run say search see show source sources start tell text than thank thanks that the their "
@@ -65,6 +66,7 @@ def words_of(text: str) -> list[str]:
         word = piece["word"]
         if word is not None:
             word = word.rstrip(".:") if not word.endswith("*") else word
+            word = _PLURAL.sub(r"\1", word)
             if word and word.lower() not in _ENGLISH and re.search(r"[\w*]", word):
                 run.append(word)
                 continue

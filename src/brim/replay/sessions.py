@@ -84,13 +84,18 @@ def _session(store: Store, id: str, model: str | None, warn: Warn) -> Transcript
 
     chat = Chat(id, warn)
     place: list[int] = []  # of each stored message, its index in the transcript
+    answers: set[int] = set()
     for stored in store.load(id):
+        if stored.role == "assistant":
+            answers.add(stored.seq)
         chat.close()
         chat.add_message(stored.message, stored.created or None)
         place.append(len(chat.messages) - 1)
     for request in store.requests(id):
-        if request.input is not None and request.seq < len(place):
-            chat.usage[place[request.seq]] = {
+        # brim records a request once its answer is stored, other writers may do so before
+        answer = next((seq for seq in (request.seq, request.seq - 1) if seq in answers), None)
+        if request.input is not None and answer is not None:
+            chat.usage[place[answer]] = {
                 "prompt_tokens": request.input,
                 "completion_tokens": request.output or 0,
                 "cached_tokens": request.cached_read or 0,
