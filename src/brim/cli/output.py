@@ -21,6 +21,7 @@ from brim.errors import BrimError
 
 DIFF_LINES = 40
 DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
+_INSERTED = {"tree": "the folder's tree", "workspace": "snippets of the folder"}
 _WAITS = {"retry": "waiting", "summary": "summarising"}
 """Notices that something begins which takes its time, and what it is called meanwhile."""
 TIGHT = 0.1
@@ -354,6 +355,11 @@ def describe_pass(line: Mapping[str, Any]) -> str:
     """One entry of a report in words: `compress 3 stub, 41,000 -> 12,000 tokens`."""
     if line.get("pass") == "repair":
         return f"repaired message {line.get('at')}: {line.get('did')}"
+    if line.get("pass") == "insert" and "left_out" in line:
+        return f"no room for what was found ({line.get('source')}): {line['left_out']:,} tokens, room for {line['room']:,}"
+    if line.get("pass") == "insert":
+        what = _INSERTED.get(str(line.get("source")), "what was let go and matters now")
+        return f"{what} added, {line['after'] - line['before']:,} tokens"
     done = ", ".join(f"{line[kind]} {kind}" for kind in ("trim", "stub", "fold", "drop") if line.get(kind))
     sizes = f", {line['before']:,} -> {line['after']:,} tokens" if "before" in line else ""
     for key in ("refused", "failed", "notice"):
