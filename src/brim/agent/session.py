@@ -108,11 +108,20 @@ class AgentSession:
         self._offered: tuple[Offered, ...] = ()
         store.acquire(self.id)
         stored = store.load(self.id)
-        self.incomplete = {each.seq for each in stored if each.incomplete}
-        self._times = {each.seq: float(each.meta.get("at", each.created)) for each in stored}
         self._first = model.full_name
-        self._makers = {each.seq: str(each.meta["model"]) for each in stored if "model" in each.meta}
-        self._messages: list[Message] = [each.message for each in stored]
+        self._messages: list[Message] = stored.messages
+        self.incomplete: set[int] = set()
+        self._times: dict[int, float] = {}
+        self._makers: dict[int, str] = {}
+        for each in stored:
+            self._times[each.seq] = each.created
+            if each.incomplete:
+                self.incomplete.add(each.seq)
+            if each.has_meta:
+                meta = each.meta
+                self._times[each.seq] = float(meta.get("at", each.created))
+                if "model" in meta:
+                    self._makers[each.seq] = str(meta["model"])
         self.conversation = self._build(store.last_plan(self.id))
         self.last: Prepared | None = None
 
