@@ -11,6 +11,7 @@ help: ## what there is to make
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "brim needs Python 3.11 or newer: make PYTHON=python3.12 …" >&2; exit 1; }
+	@echo "setting up .venv, once: about 250 MB of packages, some minutes" >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local,postgres,mcp,pdf]' --group dev

@@ -116,6 +116,7 @@ class Demo:
     def _follow(self, process: subprocess.Popen[str]) -> dict[str, Any]:
         seen: dict[str, Any] = {"calls": [], "results": [], "reports": [], "text": "", "error": None, "result": {}}
         assert process.stdout is not None
+        wait()
         for line in process.stdout:
             event = json.loads(line)
             kind = event["type"]
@@ -130,6 +131,7 @@ class Demo:
             elif kind == "tool_result":
                 seen["results"].append(event)
                 show_result(event)
+                wait()
             elif kind == "text":
                 if not seen["text"]:
                     say("  answer:")
@@ -239,7 +241,13 @@ def told_pass(done: Mapping[str, Any]) -> str:
 
 def say(text: str) -> None:
     """One line, at once: what runs may take a while."""
-    print(text, flush=True)
+    print(("\r\x1b[K" if sys.stdout.isatty() else "") + text, flush=True)
+
+
+def wait() -> None:
+    """A sign that the model is at work, gone with the next line; only on a terminal."""
+    if sys.stdout.isatty():
+        print("  … the model reads, some seconds", end="", flush=True)
 
 
 def prepared(demo: Demo) -> Iterator[str]:
@@ -249,9 +257,10 @@ def prepared(demo: Demo) -> Iterator[str]:
         raise SystemExit(pulled.stderr.strip())
     yield f"model    {pulled.stdout.strip()}"
     yield (
-        "         SmolLM2, 135 million parameters, four bits each: a model for a first look. It picks a tool, a word of the\n"
-        "         question and lines of the result under a JSON schema; it cannot reason about them. Real work needs a\n"
-        "         real model: a provider's key, or one that Ollama, LM Studio or llama.cpp serves."
+        "         SmolLM2, 135 million parameters, four bits each: a model for a first look. It\n"
+        "         picks a tool, a word of the question and lines of the result under a JSON schema;\n"
+        "         it cannot reason about them. Real work needs a real model: a provider's key, or\n"
+        "         one that Ollama, LM Studio or llama.cpp serves."
     )
     make_project(demo.project)
     searched = demo.run("brim", "tool", "grep", '{"pattern": "TODO", "no_ignore": true}', "--json")
@@ -288,6 +297,9 @@ def main() -> int:
     say(f"\n{demo.prompt_tokens:,} prompt tokens read by the model, {time.monotonic() - began:.0f} s in all")
     for failure in demo.failures:
         say(f"NOT SO: {failure}")
+    if not demo.failures and given.scene == "founding":
+        activate = os.path.relpath(demo.programs / "activate")
+        say(f'next: . {activate}    then, in a folder of yours: ai "Search the project for the keyword TODO"')
     return 1 if demo.failures else 0
 
 

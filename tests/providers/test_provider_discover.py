@@ -171,6 +171,14 @@ def test_a_base_url_of_ones_own_is_asked_what_it_has() -> None:
         assert ref.full_name == "openai/mine"
         ref = asyncio.run(default_model({"LLAMACPP_BASE_URL": upstream.base_url}))
         assert ref.full_name == "llamacpp/chatty"
+        own = {
+            "providers": {
+                "work": {"base_url": upstream.base_url},
+                "other": {"base_url": upstream.base_url, "key_env": "K"},
+            }
+        }
+        ref = asyncio.run(default_model({"BRIM_LOOPBACK": "off"}, own))
+        assert ref.full_name == "work/chatty" and "[providers.work]" in (ref.note or "")
     vendor = PRESETS["openai"].default_model or ""
     with ScriptedProvider([], models=["chatty", vendor]) as upstream:
         ref = asyncio.run(default_model({"OPENAI_BASE_URL": upstream.base_url, "OPENAI_API_KEY": "k"}))

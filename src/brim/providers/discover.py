@@ -19,6 +19,7 @@ from brim.providers.presets import (
     ModelRef,
     default_of,
     ollama_url,
+    own_providers,
     providers_with_key,
     resolve_model,
 )
@@ -81,15 +82,17 @@ async def default_model(env: Mapping[str, str], config: Mapping[str, Any] | None
     """The model that is asked where none is named.
 
     In order: BRIM_MODEL; the user's own providers and then the presets whose key is set, with their documented
-    default; what a server lists whose base URL is set in the environment; a server on loopback; the embedded model.
-    A base URL of one's own comes before the vendor's default, which that server will hardly have. Raises ModelMissing
-    that names the three ways on.
+    default; what a server lists whose base URL is set in the environment or the config; a server on loopback; the
+    embedded model. A base URL of one's own comes before the vendor's default, which that server will hardly have.
+    Raises ModelMissing that names the three ways on.
     """
     if named := env.get("BRIM_MODEL", "").strip():
         return resolve_model(named, env, config)
-    moved = _moved(env)
+    moved = {**_unnamed(env, config), **_moved(env)}
     unlisted = ""
-    for provider in dict.fromkeys([*providers_with_key(env, config), *moved]):
+    own = own_providers(config)
+    chosen = dict.fromkeys([*providers_with_key(env, config), *moved])
+    for provider in sorted(chosen, key=lambda name: name not in own):
         if variable := moved.get(provider):
             served = await _served(provider, env, config)
             if served is not None:
@@ -130,6 +133,17 @@ def _moved(env: Mapping[str, str]) -> dict[str, str]:
         named = any(env.get(each, "").strip() for each in preset.model_env)
         if variable and not named and preset.api.startswith("openai.") and name != "ollama":
             found[name] = variable
+    return found
+
+
+def _unnamed(env: Mapping[str, str], config: Mapping[str, Any] | None) -> dict[str, str]:
+    """The user's own providers that can be asked and for which no model is named, with the table they stand in."""
+    found: dict[str, str] = {}
+    for name in own_providers(config):
+        ref = resolve_model(f"{name}/_", env, config)
+        askable = ref.base_url and ref.api.startswith("openai.") and (ref.key or not ref.needs_key)
+        if askable and default_of(name, env, config) is None:
+            found[name] = f"[providers.{name}]"
     return found
 
 

@@ -218,6 +218,8 @@ def resolve_model(name: str, env: Mapping[str, str], config: Mapping[str, Any] |
     for own_name, values in own.items():
         if name in values.models:
             return _reference(own_name, name, env, own)
+    if name in own or (name in PRESETS and not _by_prefix(name)):
+        raise UsageError(f"{name} is a provider, not a model", hint=f"write {name}/MODEL")
     if not name:
         raise UsageError("the model's name is empty", hint="write provider/model, for example openai/gpt-6.1-terra")
     # A base URL of the user's own may serve any model, names with a slash included (Qwen/Qwen3-8B on vLLM).

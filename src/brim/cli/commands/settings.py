@@ -19,6 +19,11 @@ _TEMPLATE = """\
 # model = "openai/gpt-5-mini"
 # mode = "auto"
 
+# A server of your own, for `ai --model work/my-model`; key_env names the variable that holds the key.
+# [providers.work]
+# base_url = "http://127.0.0.1:8000/v1"
+# key_env = "WORK_API_KEY"
+
 # [context]
 # compact_trigger_ratio = 0.6
 
