@@ -111,7 +111,7 @@ def retrimmed(counter: LlamaCounter) -> Callable[[list[Body]], tuple[Body, int]]
 async def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--modes", default="auto,compact,full")
+    parser.add_argument("--modes", default="auto,compact,full,trimmed")
     options = parser.parse_args()
     failed = False
     provider = LocalProvider("smollm2", window=WINDOW)
@@ -121,9 +121,13 @@ async def main() -> int:
         print(
             f"{'policy':>22} {'requests':>9} {'prompt':>9} {'cached':>7} {'largest':>8} {'refused':>8} {'miscounted':>11}"
         )
-        runs = [(mode, brim_view(mode, counter), messages, 1) for mode in options.modes.split(",")]
         some = messages[: len(messages) * 2 // 3]  # twenty steps in the middle of the session, where the window is full
-        runs.append(("trimmed each time", retrimmed(counter), some, max(1, len(some) - 42)))
+        runs = [
+            ("trimmed each time", retrimmed(counter), some, max(1, len(some) - 42))
+            if mode == "trimmed"
+            else (mode, brim_view(mode, counter), messages, 1)
+            for mode in options.modes.split(",")
+        ]
         for name, view, history, first in runs:
             totals = await run(provider, history, view, first)
             share = totals.cached / max(1, totals.prompt)

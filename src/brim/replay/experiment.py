@@ -21,6 +21,7 @@ from brim.replay.project import QUESTIONS, Question, make_project
 if TYPE_CHECKING:
     from brim.agent.agent import Agent
     from brim.agent.config import Config
+    from brim.agent.surroundings import Surroundings
     from brim.providers import ModelRef, Provider
     from brim.store import Store
 
@@ -95,12 +96,16 @@ async def _in_mode(
     with open_store(TEMPORARY) as store:
         chosen, provider = await _open(config, env, model)
         try:
-            agent = make_agent(config, env, project, store, chosen, provider, mode, record, window)
+            agent, surroundings = make_agent(config, env, project, store, chosen, provider, mode, record, window)
             rounds: list[Round] = []
-            for number, question in enumerate(QUESTIONS, 1):
-                record.events.clear()
-                outcome = await agent.ask(question.text)
-                rounds.append(_round(agent, mode, number, question, outcome, record.events))
+            try:
+                for number, question in enumerate(QUESTIONS, 1):
+                    record.events.clear()
+                    outcome = await agent.ask(question.text)
+                    rounds.append(_round(agent, mode, number, question, outcome, record.events))
+            finally:
+                if surroundings is not None:
+                    surroundings.close()
             agent.session.close()
             return rounds
         finally:
@@ -127,10 +132,11 @@ def make_agent(
     mode: str,
     emit: ev.Emit,
     window: int | None = None,
-) -> Agent:
-    """The agent as `ai` builds it, over a provider that is open already; it may read and change nothing."""
+) -> tuple[Agent, Surroundings | None]:
+    """The agent as `ai` builds it, over a provider that is open already; it may read and change nothing. With it what
+    puts parts of the project beside a question, to be closed in the end."""
     from brim.agent.agent import Agent
-    from brim.agent.opening import make_offer
+    from brim.agent.opening import find_surroundings, make_offer
     from brim.agent.permit import Permits
     from brim.agent.session import AgentSession
     from brim.tools import ToolContext, default_tools
@@ -150,7 +156,11 @@ def make_agent(
         caps=config.caps(env, session.window[0]), env=dict(env), originals=session.original,
     )  # fmt: skip
     permits = Permits(project, mode="read-only")
-    return Agent(session, provider, emit, tools=tools, context=context, permits=permits, max_steps=8)
+    agent = Agent(session, provider, emit, tools=tools, context=context, permits=permits, max_steps=8)
+    surroundings = find_surroundings(config, project, env, agent, tools, keep=False)
+    if surroundings is not None:
+        agent.get_ready = surroundings.put_beside_question
+    return agent, surroundings
 
 
 def _round(
@@ -178,7 +188,7 @@ def _round(
         made.trigger = _trigger(agent, mode, bill)
     for event in asked:
         for line in event.report:
-            if line.get("pass") != "repair" and "before" in line:
+            if line.get("pass") not in ("repair", "insert") and "before" in line:
                 made.passes.append(f"{line['pass']} {line['before']:,} to {line['after']:,}")
     return made
 
