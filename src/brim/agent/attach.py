@@ -18,6 +18,7 @@ import msgspec
 from brim.agent.modalities import Takes
 from brim.agent.pdf import read_pdf
 from brim.conversation import Media, Part
+from brim.conversation.handed import typed_of
 from brim.errors import UsageError
 
 _AT = re.compile(r"(?<![\w@/.])@(\"[^\"\n]+\"|'[^'\n]+'|[^\s,;:!?，。；：！？、)\]}\"']+)")
@@ -58,7 +59,7 @@ def attach(
     paths = must_exist(files)
     notes: list[str] = []
     if mentions:
-        for found in _AT.finditer(text):
+        for found in _AT.finditer(typed_of(text)):  # not what was piped in: nobody chose what it mentions
             path = workspace / found[1].strip("\"'")
             trimmed = Path(str(path).rstrip("."))
             path = path if path.exists() or not trimmed.exists() else trimmed

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from brim.conversation import Message, user
+from brim.conversation.handed import typed_of
 from brim.errors import SessionBusy, StoreError, ToolError, UsageError
 from brim.store.values import short_id
 from brim.tools import ToolContext, checkpoint, resolve_path, restore
@@ -95,7 +96,7 @@ def turns_of(store: Store, session: str, workspace: Path) -> list[Turn]:
     turns: list[Turn] = []
     for stored in store.load(session):
         if stored.role == "user":
-            turns.append(Turn(stored.seq, " ".join(stored.message.text.split()), ()))
+            turns.append(Turn(stored.seq, " ".join(typed_of(stored.message.text).split()), ()))
         if saved := _checkpoints(stored):
             files = [_shown(str(each["path"]), workspace) for each in saved]
             if turns:

@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import BigInteger, bindparam, delete, select, update
 
 from brim.conversation import Message, assistant
+from brim.conversation.handed import typed_of
 from brim.store import sessions as rows_of_sessions
 from brim.store.bodies import Body, encode, pack, plain
 from brim.store.history import no_collection
@@ -108,7 +109,7 @@ def _title_of(new: Sequence[Message], facts: Sequence[Facts]) -> str | None:
     run, a rewind) is no title."""
     for message, fact in zip(new, facts, strict=True):
         if message.role == "user" and not (fact.meta and _NOTED & msgspec.json.decode(fact.meta, type=dict).keys()):
-            for line in message.text.splitlines():
+            for line in typed_of(message.text).splitlines():
                 if words := " ".join((plain(line) or "").split()):
                     return words if len(words) <= 80 else words[:79] + "…"
     return None
