@@ -67,8 +67,12 @@ class Work:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if error is None:
             try:
-                self._cursor.close()  # SQLite does not commit while a statement still has rows to give
-                if self._writes:
+                if self._database.sqlite:
+                    # Through the cursor: a statement with rows still to give is reset by it (SQLite would not commit), and
+                    # unlike the connection's own commit it is compiled once, which is half of its time.
+                    self._cursor.execute("COMMIT" if self._writes else "ROLLBACK")
+                    self._cursor.close()
+                elif self._writes:
                     self._raw.commit()
                 else:
                     self._raw.rollback()

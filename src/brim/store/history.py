@@ -118,4 +118,9 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():  # nobody froze objects of their own, which this would thaw
+                # Everything alive joins the oldest generation by the moving of a list. Otherwise the next allocation would
+                # begin a look at all that was made, a fifth of the time that reading it took.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
