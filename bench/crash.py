@@ -26,7 +26,7 @@ from shared_crash import as_dict, kill_sessions
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=500)
-    parser.add_argument("--lines", type=int, default=4, help="processes at once")
+    parser.add_argument("--lines", type=int, default=5, help="processes at once")
     parser.add_argument("--repl", type=float, default=0.2, help="share of the kills that hit the REPL")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")

@@ -86,6 +86,8 @@ class Work:
     def _give_up(self, error: BaseException) -> None:
         """Roll back; raise what is known of the error in brim's words."""
         known = self._database.explain(error)
+        with contextlib.suppress(Exception):  # a statement left open, held by a traceback, would keep the file open
+            self._cursor.close()
         if self._raw is not None:
             usable = known is None or self._database.sqlite
             try:
