@@ -147,6 +147,7 @@ def test_without_the_ladder_the_providers_refusal_is_shown_with_the_bill(tmp_pat
         assert "maximum context length is 8000" in ran.err
         assert "user messages" in ran.err and "largest: user messages" in ran.err
         assert "max_response_tokens" in ran.err and "--new-session" in ran.err
+        assert "leave --no-ladder out" in ran.err
         again = home.run("and now?", "--session", "s")
     assert (again.code, again.out) == (0, "fine again\n")
 

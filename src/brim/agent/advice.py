@@ -14,9 +14,9 @@ _MOST = 3
 
 
 def advice_for(
-    error: BrimError, bill: Mapping[str, Any] | None, messages: Sequence[Message], *, mode: str
+    error: BrimError, bill: Mapping[str, Any] | None, messages: Sequence[Message], *, mode: str, ladder: bool = True
 ) -> list[str]:
-    """What to do, a line each; empty where the error's own hint says all there is."""
+    """What to do, a line each; empty where the error's own hint says all there is. `ladder`: whether it was on."""
     if not isinstance(error, OVERFLOWS):
         return []
     lines: list[str] = []
@@ -27,6 +27,8 @@ def advice_for(
         lines.append(
             f"stands in it twice: {twice.chars:,} characters; {twice.where}, from “{twice.sample}” on; one of them can go"
         )
+    if not ladder:
+        lines.append("leave --no-ladder out: then what is too long is shortened before it is sent, in any mode")
     if mode == "full":
         lines.append("use the mode compact or auto: --context-mode compact (in a session: /mode compact)")
     else:

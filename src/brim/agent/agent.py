@@ -470,7 +470,7 @@ class Agent:
             self.emit(ev.Failed(error=error.as_dict()))
             return
         bill = getattr(error, "bill", None) or (self._request.bill if self._request is not None else None)
-        advice = advice_for(error, bill, self.session.messages, mode=self.session.mode)
+        advice = advice_for(error, bill, self.session.messages, mode=self.session.mode, ladder=self.session.ladder)
         self.debug.write("error", kind=error.kind, message=error.message)
         self.emit(ev.Failed(error=plain(error), advice=advice, bill=bill if advice else None))
 

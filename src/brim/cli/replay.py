@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,7 +81,8 @@ def replay(
 
         html.write_text(render_html(figures), encoding="utf-8")
         _warn(f"wrote {html}")
-    sys.stdout.write(encode_report(report) if as_json else render_table(report))
+    columns = os.get_terminal_size().columns if sys.stdout.isatty() else None
+    sys.stdout.write(encode_report(report) if as_json else render_table(report, columns))
 
 
 def _warn(sentence: str) -> None:

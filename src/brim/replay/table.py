@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
-def render_table(report: dict[str, Any]) -> str:
-    """Costs relative to sending everything. Where a policy's views depend on the prices, ranges are shown: 0.95-0.97."""
-    return "\n".join(line for group in report["files"] for line in _group(group, report)) + "\n"
+def render_table(report: dict[str, Any], width: int | None = None) -> str:
+    """Costs relative to sending everything. Where a policy's views depend on the prices, ranges are shown: 0.95-0.97.
+    What is wider than `width` columns continues in a table below, with the policies again."""
+    return "\n".join(line for group in report["files"] for line in _group(group, report, width)) + "\n"
 
 
-def _group(group: dict[str, Any], report: dict[str, Any]) -> Iterator[str]:
+def _group(group: dict[str, Any], report: dict[str, Any], width: int | None) -> Iterator[str]:
     regimes = [regime["name"] for regime in report["regimes"]]
     pause = f", a pause before every {report['pause_every']}th request" if report["pause_every"] else ""
     yield f"{group['file']}: {_count(group['conversations'], 'conversation')}, {_count(group['requests'], 'request')}{pause}"
@@ -22,11 +23,25 @@ def _group(group: dict[str, Any], report: dict[str, Any]) -> Iterator[str]:
     ]  # fmt: skip
     rows = [heads, *(_row(policy, timed) for policy in group["policies"])]
     widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)]
-        yield "  " + "  ".join([*cells, row[-1]]).rstrip()
-    yield ""
+    for columns in _side_by_side(widths, width):
+        for row in rows:
+            cells = [row[0].ljust(widths[0])]
+            cells += [row[at] if at == len(heads) - 1 else row[at].rjust(widths[at]) for at in columns]
+            yield "  " + "  ".join(cells).rstrip()
+        yield ""
+
+
+def _side_by_side(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """The columns after the first, in groups that fit beside it; a column that is too wide stands alone."""
+    groups: list[list[int]] = [[]]
+    taken = 2 + widths[0]
+    for at, needed in enumerate(widths[1:], 1):
+        if width is not None and groups[-1] and taken + 2 + needed > width:
+            groups.append([])
+            taken = 2 + widths[0]
+        groups[-1].append(at)
+        taken += 2 + needed
+    return groups
 
 
 def _row(policy: dict[str, Any], timed: bool) -> list[str]:

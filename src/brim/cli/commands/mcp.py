@@ -124,7 +124,7 @@ def told_state(state: ServerState, *, tools: bool = False) -> list[str]:
         )  # fmt: skip
         out = f", {state.excluded} excluded" if state.excluded else ""
         took = f", started in {state.seconds:.1f} s" if state.seconds is not None else ""
-        said = f"{len(state.tools)} tools, {state.tokens:,} tokens, {offered}{out}{took}"
+        said = f"{len(state.tools)} tool{'' if len(state.tools) == 1 else 's'}, {state.tokens:,} tokens, {offered}{out}{took}"
     else:
         said = state.why
     lines = [f"{state.name}  {state.state}{': ' if said else ''}{said}"]
