@@ -132,7 +132,8 @@ def _keys(place: Place) -> Iterator[Finding]:
         if own.key:
             names.append(f"a key in [providers.{name}]")
         names += [f"{variable} ([providers.{name}])" for variable in given if place.env.get(variable, "").strip()]
-    yield Finding("keys", "ok" if names else "note", ", ".join(names) or "none set")
+    how = "export OPENAI_API_KEY=… or another vendor's, or put it into .env; a local model needs none"
+    yield Finding("keys", "ok" if names else "note", ", ".join(names) or "none set", "" if names else how)
 
 
 def _model(place: Place) -> Iterator[Finding]:
