@@ -17,7 +17,7 @@ from brim.agent import events as ev
 from brim.agent.config import load_config
 from brim.agent.opening import Opened, open_agent
 from brim.agent.permit import Answer, Question
-from brim.errors import ConfigError
+from brim.errors import ConfigError, UsageError
 from brim.permissions import sandbox
 from brim.permissions.redact import _patterns
 from brim.permissions.rulebook import load_rules
@@ -179,7 +179,7 @@ def test_a_project_may_only_tighten_the_sandbox(base: Path) -> None:
     config = load_config(base / "work", env)
     assert config.warnings == [] and config.general().redact
     assert config.permissions().box() == sandbox.Sandbox(mode="required", network=False)
-    with pytest.raises(ConfigError, match="sandbox is 'maybe'"):
+    with pytest.raises(UsageError, match="sandbox is 'maybe'"):
         load_config(base / "work", env, flags={"permissions.sandbox": "maybe"})
 
 
