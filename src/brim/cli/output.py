@@ -356,7 +356,9 @@ def describe_pass(line: Mapping[str, Any]) -> str:
     if line.get("pass") == "repair":
         return f"repaired message {line.get('at')}: {line.get('did')}"
     if line.get("pass") == "insert" and "left_out" in line:
-        return f"no room for what was found ({line.get('source')}): {line['left_out']:,} tokens, room for {line['room']:,}"
+        return (
+            f"no room for what was found ({line.get('source')}): {line['left_out']:,} tokens, room for {line['room']:,}"
+        )
     if line.get("pass") == "insert":
         what = _INSERTED.get(str(line.get("source")), "what was let go and matters now")
         return f"{what} added, {line['after'] - line['before']:,} tokens"
