@@ -40,7 +40,7 @@ def test_files_and_conversation_go_back_at_the_terminal_and_after_a_restart(tmp_
             terminal.enter("/rewind 0")
             terminal.wait("put back app.py", "[b]oth")
             terminal.enter("b")
-            screen = terminal.wait("not tracked: bash", "s keeps the whole of it", "> greet the world")
+            screen = terminal.wait("not tracked: bash", "s~1 keeps the whole of it", "> greet the world")
             assert_screen("rewind-both", screen, since="> /rewind 0")
             assert app.read_text() == 'print("hello")\n' and (home.work / "by-bash.txt").exists()
             terminal.key("Enter")
