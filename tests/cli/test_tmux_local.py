@@ -99,7 +99,7 @@ def test_a_day_on_the_embedded_model(home: Home) -> None:
         terminal.enter("/rewind")
         terminal.wait("/rewind N goes back")
         terminal.enter("/rewind 0")
-        screen = terminal.wait("day keeps the whole of it", "> Run python app.py")
+        screen = terminal.wait("day~1 keeps the whole of it", "> Run python app.py")
         assert_screen("local-6-fork-and-rewind", screen, since="> /fork 2")
         terminal.key("C-c")
         terminal.enter("/rewind undo")
