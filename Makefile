@@ -30,7 +30,7 @@ test: $(STAMP) ## all tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow"
 
 test-all: $(STAMP) ## every test
-	BRIM_LAW_EXAMPLES=5000 $(BIN)/python -m pytest
+	BRIM_LAW_EXAMPLES=5000 BRIM_TEST_KILLS=100 BRIM_TEST_CALLS=1010 $(BIN)/python -m pytest
 	$(BIN)/python bench/llama_judge.py
 
 check: $(STAMP) ## format, lint, types, layers
