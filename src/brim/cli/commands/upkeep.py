@@ -217,7 +217,7 @@ def _store(place: Place) -> Iterator[Finding]:
     with open_store(named) as store:
         count = len(store.list_sessions(None, 1_000_000, archived=True))
         space = f", {size(path.stat().st_size)}" if path is not None else ""
-        found = f"{store.where}: {count:,} sessions{space}"
+        found = f"{store.where}: {count:,} session{'' if count == 1 else 's'}{space}"
         damage, hint = store.damage, "brim sessions export saves what is there; then move the file away"
         try:
             with store.writing():
