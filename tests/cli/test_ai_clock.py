@@ -13,7 +13,10 @@ from shared_ai import Home, make_home
 
 FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
 
-pytestmark = pytest.mark.skipif(FAKETIME is None, reason="needs libfaketime (Debian: apt-get install faketime)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(FAKETIME is None, reason="needs libfaketime (Debian: apt-get install faketime)"),
+]
 
 
 def home_with_a_clock(tmp_path: Path, url: str) -> Home:

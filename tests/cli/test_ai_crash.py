@@ -9,6 +9,8 @@ import pytest
 from shared_ai import make_home
 from shared_crash import kill_sessions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("kills", "lines", "repl"), [(5, 1, 0.0), (2, 1, 1.0), pytest.param(500, 4, 0.2, marks=pytest.mark.slow)]

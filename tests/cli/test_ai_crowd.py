@@ -15,6 +15,8 @@ from brim.testing.provider import Entry, Received
 from shared_ai import Home, make_home
 from shared_postgres import new_schema, serve_postgres
 
+pytestmark = pytest.mark.slow
+
 
 def echo(received: Received) -> Entry:
     """The model repeats what was said last, slowly enough for others to come by."""

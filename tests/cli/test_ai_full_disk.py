@@ -16,6 +16,8 @@ from brim.store import open_store
 from brim.testing import ScriptedProvider, reply
 from shared_ai import Home, make_home
 
+pytestmark = pytest.mark.slow
+
 ANSWER = "answer " * 40
 
 

@@ -21,6 +21,8 @@ from brim.tokens import counter_for
 from shared_ai import Home, make_home
 from shared_mcp import HttpServer, alive, server_table, toml, write_server
 
+pytestmark = pytest.mark.slow
+
 
 def make_user(root: Path, url: str, *tables: str) -> Home:
     """A user with these tables in their config; on a busy machine a server may take its time."""
