@@ -326,12 +326,14 @@ class Repl:
             leave = leave or self._pressed_again()
             (stop or self.opened.agent.stop)()
 
-        with contextlib.suppress(NotImplementedError, RuntimeError):
+        with contextlib.suppress(
+            NotImplementedError, RuntimeError
+        ):  # Windows has none; nor has a loop beside the main thread
             loop.add_signal_handler(signal.SIGINT, on_signal)
         try:
             yield
         finally:
-            with contextlib.suppress(NotImplementedError, RuntimeError):
+            with contextlib.suppress(NotImplementedError, RuntimeError):  # as above
                 loop.remove_signal_handler(signal.SIGINT)
         if leave:
             raise Leave
