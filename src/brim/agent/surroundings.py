@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from brim.agent.config import Retrieval
 from brim.agent.events import Emit, Notice
 from brim.agent.permit import Permits
 from brim.agent.prompts import SMALL_WINDOW
 from brim.agent.session import AgentSession
+from brim.agent.tables import Retrieval
 from brim.context.plan import Offered
 from brim.errors import ToolError
 from brim.permissions.rules import parse_rules, tool_matches

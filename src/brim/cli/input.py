@@ -108,7 +108,7 @@ class InputCompleter(Completer):
         if name == "model":
             return self._models()
         if name == "profile":
-            from brim.agent.config import PROFILES
+            from brim.agent.tables import PROFILES
 
             return [(each, "") for each in sorted({*PROFILES, *repl.config.table("profiles")})]
         if name == "resume":

@@ -169,7 +169,7 @@ def settings_schema() -> dict[str, Any]:
     """The JSON schema of a settings file, with the fields' descriptions from their docstrings."""
     import msgspec
 
-    from brim.agent.config import General, PermissionRules, Profile, Retrieval
+    from brim.agent.tables import General, PermissionRules, Profile, Retrieval
     from brim.budget import Settings
     from brim.providers.presets import OwnProvider
     from brim.tools import Caps

@@ -59,7 +59,7 @@ _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 def aliases(shell: Annotated[str | None, _SHELL] = None) -> None:
     """Shell aliases for the profiles (ai-chat, ai-log, ai-code and your own): eval "$(brim aliases)" in a start file."""
-    from brim.agent.config import PROFILES
+    from brim.agent.tables import PROFILES
     from brim.cli.commands.kept import place_of
     from brim.cli.commands.shown import note, say
 
@@ -206,7 +206,7 @@ def _place() -> Place:
 
 
 def _profiles(place: Place) -> Iterator[tuple[str, str]]:
-    from brim.agent.config import PROFILES
+    from brim.agent.tables import PROFILES
 
     for name in dict.fromkeys([*PROFILES, *place.config.table("profiles")]):
         yield name, f"mode {place.config.profile(name).mode or place.config.get('mode')}"

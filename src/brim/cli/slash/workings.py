@@ -119,7 +119,8 @@ async def _mcp(repl: Repl, rest: str) -> None:
 
 @command("profile", "[NAME]", "the profiles; go on under one of them")
 async def _profile(repl: Repl, rest: str) -> None:
-    from brim.agent.config import PROFILES, load_config
+    from brim.agent.config import load_config
+    from brim.agent.tables import PROFILES
 
     if not rest:
         for name in sorted({*PROFILES, *repl.config.table("profiles")}):
