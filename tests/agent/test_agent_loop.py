@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from brim.agent.agent import Agent
 from brim.agent.config import load_config
 from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
-from brim.budget.windows import WINDOWS
 from brim.providers import RetryPolicy
 from brim.testing import ScriptedProvider, broken_stream, fault, reply, tool_call, tool_calls, violations
 
@@ -40,14 +39,6 @@ class Bench(msgspec.Struct):
 
     def stored(self) -> list[tuple[str, str]]:
         return [(each.role, each.message.text) for each in self.opened.store.load(self.agent.session.id)]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_learned() -> Iterator[None]:
-    """What one test's refusals taught about windows is not known to the next."""
-    WINDOWS.forget()
-    yield
-    WINDOWS.forget()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,12 @@ from brim.agent import events as ev
 from brim.agent.config import load_config
 from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.surroundings import SNIPPETS, TREE, is_broad, without_attached
-from brim.budget.windows import WINDOWS
 from brim.errors import ConfigError
 from brim.providers import RetryPolicy
 from brim.testing import ScriptedProvider, reply, tool_calls, violations
 
 SNIPPET = "def apply_discount(price, percent):\n    return price * (100 - percent) / 100"
 QUESTION = "how is the discount applied to a price?"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_learned() -> Iterator[None]:
-    WINDOWS.forget()
-    yield
-    WINDOWS.forget()
 
 
 @pytest.fixture

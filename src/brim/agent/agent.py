@@ -14,13 +14,14 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from brim.agent import events as ev
 from brim.agent.advice import advice_for
 from brim.agent.debuglog import DebugLog
+from brim.agent.fallback import Fallbacks
 from brim.agent.permit import Permits
 from brim.agent.session import AgentSession, Partner, Request
 from brim.budget.usage import NONE
@@ -46,15 +47,13 @@ from brim.tools import Tool, ToolContext, ToolOutput, run_calls, storable_argume
 
 MAX_STEPS = 50
 MAX_CALLS = 128
-OpenPartner: TypeAlias = Callable[[str, Sequence[Tool]], Awaitable[tuple[Partner, Provider]]]
-"""Opens another model by name, offering it the tools given. Raises BrimError."""
 
 
 class Agent:
     """Answers one user message after the other over one session. `emit` is told of everything, in order.
 
-    `max_steps`: requests of one turn; `max_calls`: calls of one message that are run; `fallbacks`: models that `open_partner`
-    opens, for the rest of a turn, where a provider is down; `max_cost`: US dollars of the session (None: no limit);
+    `max_steps`: requests of one turn; `max_calls`: calls of one message that are run; `fallbacks`: models that are asked
+    for the rest of a turn where a provider is down; `max_cost`: US dollars of the session (None: no limit);
     `redact` masks secrets in what tools return, before anything else sees it but the blob store.
     """
 
@@ -69,8 +68,7 @@ class Agent:
         permits: Permits | None = None,
         max_steps: int = MAX_STEPS,
         max_calls: int = MAX_CALLS,
-        fallbacks: Sequence[str] = (),
-        open_partner: OpenPartner | None = None,
+        fallbacks: Fallbacks | None = None,
         max_cost: float | None = None,
         policy: RetryPolicy | None = None,
         debug: DebugLog | None = None,
@@ -84,8 +82,7 @@ class Agent:
         self.permits = permits
         self.max_steps = max_steps
         self.max_calls = max_calls
-        self.fallbacks = list(fallbacks)
-        self.open_partner = open_partner
+        self.fallbacks = fallbacks
         self.max_cost = max_cost
         self.policy = policy or RetryPolicy()
         self.debug = debug or DebugLog()
@@ -96,8 +93,6 @@ class Agent:
         self._stopped = False
         self._warned_of_cut = False
         self._first: tuple[Partner, Provider] | None = None
-        self._fallbacks: list[str] = []
-        self._partners: dict[str, tuple[Partner, Provider]] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -315,34 +310,34 @@ class Agent:
 
     async def _fall_back(self, error: ProviderError) -> bool:
         """Goes on with the next fallback model that can be opened, until the turn ends. False where there is none."""
-        if error.partial or self.open_partner is None:
+        if error.partial or self.fallbacks is None:
             return False
-        while self._fallbacks:
-            name = self._fallbacks.pop(0)
-            before = self.session.model.full_name
-            try:
-                if name not in self._partners:
-                    self._partners[name] = await self.open_partner(name, self.tools)
-            except BrimError as failure:
-                self._note(f"the fallback {name} cannot be used: {failure.message}{_hinted(failure)}", "fallback")
-                continue
-            if self._first is None:
-                self._first = self.session.partner, self.provider
-            partner, self.provider = self._partners[name]
-            self.session.switch_model(partner, stored=False)
-            self._note(
-                f"{error.message}; {before} is left for this turn, going on with {partner.model.full_name}",
-                "fallback",
-                {"from": before, "to": partner.model.full_name, "error": error.as_dict()},
-            )
-            for said in partner.offer.notes:
-                self._note(said, "model")
-            return True
-        return False
+        before = self.session.model.full_name
+        pair = await self.fallbacks.next(
+            self.tools,
+            lambda name, failure: self._note(
+                f"the fallback {name} cannot be used: {failure.message}{_hinted(failure)}", "fallback"
+            ),
+        )
+        if pair is None:
+            return False
+        if self._first is None:
+            self._first = self.session.partner, self.provider
+        partner, self.provider = pair
+        self.session.switch_model(partner, stored=False)
+        self._note(
+            f"{error.message}; {before} is left for this turn, going on with {partner.model.full_name}",
+            "fallback",
+            {"from": before, "to": partner.model.full_name, "error": error.as_dict()},
+        )
+        for said in partner.offer.notes:
+            self._note(said, "model")
+        return True
 
     def _back_to_first(self) -> None:
         """The session's own model again, once a turn with another has ended."""
-        self._fallbacks = list(self.fallbacks)
+        if self.fallbacks is not None:
+            self.fallbacks.begin_turn()
         if self._first is not None:
             partner, self.provider = self._first
             self._first = None
@@ -350,8 +345,8 @@ class Agent:
 
     async def close(self) -> None:
         """Closes the providers of fallback models that were asked."""
-        while self._partners:
-            await self._partners.popitem()[1][1].close()
+        if self.fallbacks is not None:
+            await self.fallbacks.close()
 
     # ---- tools -------------------------------------------------------------------------------------------------
 

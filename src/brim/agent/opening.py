@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from brim.agent.agent import Agent, OpenPartner
+from brim.agent.agent import Agent
 from brim.agent.config import Config
 from brim.agent.debuglog import DebugLog
 from brim.agent.effort import thinking_fields
 from brim.agent.events import Emit, Notice
+from brim.agent.fallback import Fallbacks, Open
 from brim.agent.permit import Ask, Permits, Remember, unknown_tools
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.servers import find_servers, make_join, render_tools
@@ -185,8 +186,8 @@ async def open_agent(
         context.left_out = permits.left_out
         agent = Agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
-            max_calls=general.max_calls, fallbacks=general.fallback_models,
-            open_partner=make_opener(config, workspace, env), max_cost=general.max_cost,
+            max_calls=general.max_calls,
+            fallbacks=Fallbacks(general.fallback_models, make_opener(config, workspace, env)), max_cost=general.max_cost,
             policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log, redact=redact,
         )  # fmt: skip
         surroundings = find_surroundings(config, workspace, env, agent, kit, keep=choice.keep)
@@ -203,7 +204,7 @@ async def open_agent(
         raise
 
 
-def make_opener(config: Config, workspace: Path, env: Mapping[str, str]) -> OpenPartner:
+def make_opener(config: Config, workspace: Path, env: Mapping[str, str]) -> Open:
     """Opens a fallback model with the same settings."""
 
     async def open_partner(name: str, tools: Sequence[Tool]) -> tuple[Partner, Provider]:
