@@ -325,5 +325,6 @@ def check_fit(draft: Draft, bill: Any) -> None:
         irreducible=draft.used,
         budget=draft.budget,
         bill=bill,
-        hint="shorten that message or hand it over as a file, unpin, lower max_response_tokens, or use a larger window",
+        hint="shorten that message, or leave what is long in a file and name it, so that it is read in parts; unpin, lower "
+        "max_response_tokens, or use a larger window",
     )
