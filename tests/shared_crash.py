@@ -31,7 +31,7 @@ import msgspec
 from brim.formats.dialects import violations
 from brim.store import open_store
 from brim.testing import ScriptedProvider, reply
-from brim.testing.provider import Entry, Received
+from brim.testing.script import Entry, Received
 from shared_ai import Home
 
 LIFE = 25

@@ -11,7 +11,7 @@ import pytest
 
 from brim.store import open_store
 from brim.testing import ScriptedProvider, reply
-from brim.testing.provider import Entry, Received
+from brim.testing.script import Entry, Received
 from shared_ai import Home, make_home
 from shared_postgres import new_schema, serve_postgres
 

@@ -3,9 +3,9 @@
 from brim.conversation import assistant, call, result, system, user
 from brim.formats import DIALECTS, dialect_of, violations
 from brim.testing.binding import Answer, BindingUpstream
-from brim.testing.provider import (
+from brim.testing.provider import ScriptedProvider
+from brim.testing.script import (
     Received,
-    ScriptedProvider,
     broken_stream,
     empty_stream,
     fault,
