@@ -159,6 +159,58 @@ def test_what_is_typed_ahead_waits_and_a_large_paste_is_one_message(tmp_path: Pa
             assert store.load("s")[4].message.text.strip() == pasted.strip()
 
 
+def test_a_paste_between_two_lines_is_one_message_whenever_it_comes(tmp_path: Path) -> None:
+    """Before the first line can be written on, in the moment after Enter, in the middle of an answer, before a question: a
+    paste of several lines is one message each time."""
+    rounds = 25
+    script = [reply("got it", piece=1, delay=0.003 * n) for n in range(rounds)]
+    with ScriptedProvider([*script, reply("got it")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        with Terminal(home, "--session", "s") as terminal:
+            terminal.wait("/help")
+            for n in range(rounds):
+                terminal._tmux("set-buffer", "-b", "few", f"first {n}\nsecond {n}\nthird {n}\n")
+                terminal.enter(f"say {n}")
+                time.sleep(0.004 * n)
+                terminal._tmux("paste-buffer", "-p", "-b", "few", "-t", "t")
+                terminal.key("Enter")
+            terminal.enter("/status")
+            terminal.wait(f"{4 * rounds} messages, ", seconds=90)
+        with open_store(home.root / "data" / "brim.db") as store:
+            said = [each.message.text for each in store.load("s") if each.message.role == "user"]
+        assert [text.strip() for text in said] == [
+            text for n in range(rounds) for text in (f"say {n}", f"first {n}\nsecond {n}\nthird {n}")
+        ]
+
+
+def test_what_was_typed_before_a_question_does_not_answer_it(tmp_path: Path) -> None:
+    """A line and a paste that wait while a tool is about to be asked about are no answer to the question: they are there
+    after it, whole, though they begin like a yes."""
+    slow = " ".join(f"word{n}" for n in range(40))
+    calls = [reply(slow, calls=[("bash", {"command": "echo ran > ran.txt"})], piece=6, delay=0.03), reply("done")]
+    with ScriptedProvider([*calls, reply("and that")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        with Terminal(home, "--session", "s") as terminal:
+            terminal.wait("/help")
+            terminal.enter("run it")
+            terminal.wait("word3")
+            terminal.enter("a")
+            terminal.enter("yes, and then tell me more")
+            terminal.wait("allow it?")
+            terminal._tmux("set-buffer", "-b", "few", "y\ny\n")
+            terminal._tmux("paste-buffer", "-p", "-b", "few", "-t", "t")
+            terminal.enter("always and ever")
+            terminal.enter("n")
+            terminal.wait("done", "> a", "> yes, and then tell me more", "and that")
+            terminal.key("Enter")
+            terminal.enter("/status")
+            terminal.wait("10 messages, ")
+        assert not (home.work / "ran.txt").exists()
+        with open_store(home.root / "data" / "brim.db") as store:
+            said = [each.message.text for each in store.load("s") if each.message.role == "user"]
+        assert [text.strip() for text in said] == ["run it", "a", "yes, and then tell me more", "y\ny"]
+
+
 def test_tab_completes_commands_files_models_and_messages(tmp_path: Path) -> None:
     """Tab gives commands after /, files after @, models after /model, the user's messages after /rewind, sessions after
     /resume."""

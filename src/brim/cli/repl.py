@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-import os
 import signal
 import sys
 import time
@@ -37,6 +36,11 @@ if TYPE_CHECKING:
 LEAVE_WITHIN_S = 2.0
 """A second Ctrl-C so soon after the first one leaves."""
 
+YES = ("y", "yes", "j", "ja", "是", "好")
+NO = ("n", "no", "nein", "否", "不")
+ALWAYS = ("a", "always")
+"""Whole words: what merely begins like one may be meant for the model."""
+
 
 class Leave(Exception):
     """The conversation is over."""
@@ -44,7 +48,10 @@ class Leave(Exception):
 
 def run_repl(options: Options, config: Config, workspace: Path, env: Mapping[str, str]) -> int:
     """Runs until the user leaves; returns the exit code."""
-    return asyncio.run(_run(options, config, workspace, env))
+    from brim.cli.terminal import held
+
+    with held():
+        return asyncio.run(_run(options, config, workspace, env))
 
 
 async def _run(options: Options, config: Config, workspace: Path, env: Mapping[str, str]) -> int:
@@ -148,8 +155,7 @@ class Repl:
             try:
                 line = prompt or await self.read_line()
                 prompt = None
-                with unseen_keys():
-                    await self.handle(line)
+                await self.handle(line)
             except Leave:
                 return
             except BrimError as error:
@@ -225,8 +231,10 @@ class Repl:
         agent.session.append(user(f"I ran `{command}`:\n{agent.masked(output).text}"), meta={"ran": command})
 
     async def ask_user(self, question: Question) -> Answer:
-        """The permission question."""
+        """The permission question. Only what is typed after it was shown answers it."""
         from prompt_toolkit import PromptSession
+
+        from brim.cli.terminal import typed_ahead_kept
 
         self.output.close()
         changes = proposed_diff(question.tool, question.arguments, self.workspace)
@@ -236,21 +244,24 @@ class Repl:
             self.say(f"  {line}", DIFF_COLOURS.get(line[:1], "2"))
         self.say(f"  {question.why}", "2")
         always = f", [a]lways: {', '.join(question.rules)}" if question.rules else ""
-        while True:
-            try:
-                given = await PromptSession[str]().prompt_async(f"  allow it? [y]es, [n]o{always} > ")
-            except EOFError:
-                return "no"
-            except KeyboardInterrupt:  # as everywhere: it stops the answer
-                self._pressed_again()
-                self.opened.agent.stop()
-                raise asyncio.CancelledError from None
-            word = given.strip().lower()[:1]
-            if word in ("n", "否"):
-                return "no"
-            if word in ("y", "j", "是") or (word == "a" and question.rules):
-                self.output.running(question.tool)
-                return "always" if word == "a" else "once"
+        with typed_ahead_kept() as keys:
+            while True:
+                try:
+                    given = await PromptSession[str](key_bindings=keys).prompt_async(
+                        f"  allow it? [y]es, [n]o{always} > "
+                    )
+                except EOFError:
+                    return "no"
+                except KeyboardInterrupt:  # as everywhere: it stops the answer
+                    self._pressed_again()
+                    self.opened.agent.stop()
+                    raise asyncio.CancelledError from None
+                word = given.strip().lower()
+                if word in NO:
+                    return "no"
+                if word in YES or (word in ALWAYS and question.rules):
+                    self.output.running(question.tool)
+                    return "always" if word in ALWAYS else "once"
 
     async def question(self, text: str) -> str:
         """A line of the user's in answer to a question; "" where none came."""
@@ -263,7 +274,7 @@ class Repl:
 
     async def confirm(self, text: str) -> bool:
         """A yes; anything else is a no."""
-        return (await self.question(f"{text} [y/N]")).strip().lower()[:1] in ("y", "j", "是")
+        return (await self.question(f"{text} [y/N]")).strip().lower() in YES
 
     @contextlib.contextmanager
     def working(self, label: str) -> Iterator[None]:
@@ -337,35 +348,3 @@ class Repl:
                 loop.remove_signal_handler(signal.SIGINT)
         if leave:
             raise Leave
-
-
-_PASTES_MARKED, _PASTES_PLAIN = "\x1b[?2004h", "\x1b[?2004l"
-
-
-@contextlib.contextmanager
-def unseen_keys() -> Iterator[None]:
-    """What is typed meanwhile does not show between the lines of an answer; it waits for the next line. A paste stays one:
-    it is marked as such, and no line of it is taken for a message of its own."""
-    try:
-        import termios
-
-        fd = sys.stdin.fileno()
-        before = termios.tcgetattr(fd)
-    except (ImportError, OSError, ValueError):
-        yield
-        return
-    marks = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    quiet = list(before)
-    quiet[3] &= ~(termios.ECHO | termios.ICANON)
-    try:
-        termios.tcsetattr(fd, termios.TCSADRAIN, quiet)
-        if marks:
-            sys.stdout.write(_PASTES_MARKED)
-            sys.stdout.flush()
-        yield
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            termios.tcsetattr(fd, termios.TCSADRAIN, before)
-            if marks and sys.exc_info()[0] is not None:  # else the next line asks for marks itself
-                sys.stdout.write(_PASTES_PLAIN)
-                sys.stdout.flush()
