@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from brim.agent.caching import mark_cache
+from brim.agent.loaded import LoadedMessages
 from brim.agent.structured import Form
 from brim.budget import Bill, Settings, cost_of, learn_window, prices_of, reserve, window_of
 from brim.context import Conversation, Prepared, explain
@@ -24,6 +25,7 @@ from brim.conversation import Message, Thinking, system
 from brim.errors import ProviderError, ProviderOverflow, UsageError
 from brim.providers import ModelRef
 from brim.providers.endings import SilentCut
+from brim.store.history import no_collection
 from brim.tokens import Calibration, Counter, counter_for
 
 if TYPE_CHECKING:
@@ -109,20 +111,16 @@ class AgentSession:
         store.acquire(self.id)
         stored = store.load(self.id)
         self._first = model.full_name
-        self._messages: list[Message] = stored.messages
-        self.incomplete: set[int] = set()
-        self._times: dict[int, float] = {}
+        self._messages = LoadedMessages(stored)
+        self.incomplete = set(stored.incomplete)
+        self._times = dict(enumerate(stored.times))
         self._makers: dict[int, str] = {}
-        for each in stored:
-            self._times[each.seq] = each.created
-            if each.incomplete:
-                self.incomplete.add(each.seq)
-            if each.has_meta:
-                meta = each.meta
-                self._times[each.seq] = float(meta.get("at", each.created))
-                if "model" in meta:
-                    self._makers[each.seq] = str(meta["model"])
-        self.conversation = self._build(store.last_plan(self.id))
+        for seq, facts in stored.metas:
+            if "at" in facts:
+                self._times[seq] = float(facts["at"])
+            if "model" in facts:
+                self._makers[seq] = str(facts["model"])
+        self._engaged: Conversation | None = None
         self.last: Prepared | None = None
 
     # ---- the history -------------------------------------------------------------------------------------------
@@ -131,6 +129,14 @@ class AgentSession:
     def messages(self) -> Sequence[Message]:
         """The stored history, without the system prompt."""
         return self._messages
+
+    @property
+    def conversation(self) -> Conversation:
+        """The history in the engine. Made when it is first needed, since every message is decoded for it: a long session
+        opens at once. Raises StoreUnusable where a message is damaged."""
+        if self._engaged is None:
+            self._engaged = self._build(self.store.last_plan(self.id))
+        return self._engaged
 
     @property
     def lead(self) -> int:
@@ -151,6 +157,7 @@ class AgentSession:
         """Adds messages: durable when this returns. Returns their seqs. `at`: Unix seconds, where they were made earlier."""
         if at is not None:
             meta = {**(meta or {}), "at": at}
+        _ = self.conversation  # what is damaged is told before anything is added
         seqs = self.store.append(self.id, messages, meta=meta)
         self._take(messages, seqs, at)
         return seqs
@@ -371,7 +378,8 @@ class AgentSession:
         self._rebuild()
 
     def _rebuild(self) -> None:
-        self.conversation = self._build(self.conversation.plan)
+        if self._engaged is not None:
+            self._engaged = self._build(self._engaged.plan)
 
     def _build(self, plan: Any, *, ask: bool = True) -> Conversation:
         settings = msgspec.structs.replace(self.settings, margin=self._margin)
@@ -393,12 +401,14 @@ class AgentSession:
         )
         if self.offer.system:
             made.append(system(self.offer.system))
-        for seq, message in enumerate(self._messages):
+        with no_collection():
+            messages = list(self._messages)
+        for seq, message in enumerate(messages):
             if message.role == "assistant" and self._makers.get(seq, self._first) != self.model.full_name:
                 message = without_thinking(message)
             made.append(message, at=self._times.get(seq))
         for seq in self.pins:
-            if seq < len(self._messages):
+            if seq < len(messages):
                 made.pin(seq + self.lead)
         made.offer(*self._offered)
         return made

@@ -96,6 +96,23 @@ class History(Sequence[Stored]):
         with no_collection():
             return [stored.message for stored in self]
 
+    @property
+    def incomplete(self) -> list[int]:
+        """Seqs of replies that broke off; no message is decoded."""
+        return [row[0] for row in self._rows[self._skip :] if row[6]]
+
+    @property
+    def times(self) -> list[float]:
+        """When each message was stored, Unix seconds; no message is decoded."""
+        return [row[5] for row in self._rows[self._skip :]]
+
+    @property
+    def metas(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Seq and facts of each message of which any are known; no message is decoded."""
+        for row in self._rows[self._skip :]:
+            if row[7] is not None:
+                yield row[0], msgspec.json.decode(row[7], type=dict[str, Any])
+
     def _at(self, n: int) -> Stored:
         made = self._made[n]
         if made is None:
