@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,16 @@ def test_older_database_is_migrated(url: str) -> None:
         store.append("old", [user("more")])
         store.record_request("old", usage={"input": 5, "cached_write": 3, "cached_write_1h": 2})
         assert store.requests("old")[0].cached_write_1h == 2
+        former = store.former
+    if "://" in url:
+        assert former is None
+        return
+    assert former == Path(f"{url}.schema-0001") and stat.S_IMODE(former.stat().st_mode) == 0o600
+    with closing(sqlite3.connect(former)) as before:  # as the older brim left it
+        assert before.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+        assert before.execute("SELECT title FROM sessions").fetchall() == [("from before",)]
+        assert before.execute("SELECT count(*) FROM messages").fetchall() == [(1,)]
+    assert sorted(each.name for each in former.parent.iterdir() if each.suffix == ".tmp") == []
 
 
 def test_migrated_and_fresh_are_the_same(url: str) -> None:

@@ -126,7 +126,8 @@ async def open_agent(
         if store.damage and not store.unwritable:  # that is an error in a moment, and told then
             emit(Notice(store.damage, "store"))
         if store.migrated:
-            emit(Notice(f"{store.where} was migrated to this brim's schema; an older brim cannot open it now", "store"))
+            said = f"{store.where} was migrated to this brim's schema; an older brim cannot open it now"
+            emit(Notice(said + (f", but {store.former}" if store.former is not None else ""), "store"))
         session = find_session(store, choice, workspace)
         model = await choose_model(config, env, session, emit)
         provider = open_provider(model, env=env)

@@ -287,7 +287,7 @@ def closing_line(result: Result) -> str:
     if usage is not None and usage.reported:
         cached = f" ({usage.cached_read:,} cached)" if usage.cached_read else ""
         parts.append(f"{usage.input:,} in{cached}, {usage.output:,} out")
-    elif result.bill is not None:
+    elif result.bill is not None and result.ok:
         parts.append(f"~{result.bill['used']:,} in")
     if result.context is not None:
         parts.append(f"context {result.context:.0%}")

@@ -6,12 +6,16 @@ together.
 
 from __future__ import annotations
 
+import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, MetaData, Select, Table, Text, insert, literal_column, select
 
 from brim.errors import StoreUnusable
+from brim.store.database import Unwritable
 from brim.store.schema import REVISIONS, metadata
 
 if TYPE_CHECKING:
@@ -39,7 +43,8 @@ _HAS_POSTGRES: Select[Any] = (
 
 def bring_to_head(database: Database) -> str | None:
     """The revision that it was migrated from; None where it was at the newest, or is new. One transaction: a migration
-    that fails leaves all as it was. Raises StoreUnusable where the database is newer than this brim."""
+    that fails leaves all as it was; of one that succeeds an SQLite file's former state is kept beside it. Raises
+    StoreUnusable where the database is newer than this brim."""
     with database.read() as work:
         version = _read_version(database, work)
     if version == REVISIONS[-1]:
@@ -56,9 +61,34 @@ def bring_to_head(database: Database) -> str | None:
             connection.execute(insert(_version), {"version_num": REVISIONS[-1]})
         elif version != REVISIONS[-1]:
             _check_known(database, version)
+            if database.path is not None:
+                _keep_copy(database.path, copy_before(database.path, version))
             _migrate(connection)
             return version
     return None
+
+
+def copy_before(path: Path, version: str) -> Path:
+    """Where an SQLite database stays as it was at schema `version`, for the older brim."""
+    return path.with_name(f"{path.name}.schema-{version}")
+
+
+def _keep_copy(path: Path, copy: Path) -> None:
+    """Copies the database, its log with it; no half copy is left where there is no room. Raises Unwritable."""
+    unfinished = copy.with_name(f"{copy.name}.tmp")
+    try:
+        os.close(os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(unfinished)) as target:
+            source.backup(target)
+        unfinished.replace(copy)
+    except BaseException as error:
+        unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise Unwritable(
+                f"{path} is not migrated: no copy of it can be written ({error.strerror})",
+                hint="free some space there, or set BRIM_DATA_DIR to another folder",
+            ) from error
+        raise
 
 
 def _must_be_empty(database: Database, connection: Connection) -> None:

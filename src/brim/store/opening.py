@@ -40,9 +40,9 @@ def open_store(
     """Open a store.
 
     `url`: None for `brim.db` in `data_dir()`, a path or `sqlite:///path`, `postgresql://…`, or `TEMPORARY`.
-    A fresh one is created at the newest schema, an older one migrated. A damaged SQLite file is opened read-only with
-    what can be saved, one in a place that cannot be written as it stands (`Store.damage` says what is wrong); both are
-    refused where `salvage` is False.
+    A fresh one is created at the newest schema, an older one migrated; an SQLite file's former state stays beside it. A
+    damaged SQLite file is opened read-only with what can be saved, one in a place that cannot be written as it stands
+    (`Store.damage` says what is wrong); both are refused where `salvage` is False.
 
     Raises StoreUnusable where there is none and `create` is False, where it is newer than this brim, or where it can be
     neither read nor written; ConfigError for a URL that is neither SQLite nor Postgres, or a missing driver.
@@ -72,7 +72,7 @@ def _open(
     url: str, path: Path | None, clock: Callable[[], float], *, durable: bool = True, still: bool = False
 ) -> Store:
     from brim.store.database import Database
-    from brim.store.migrate import bring_to_head
+    from brim.store.migrate import bring_to_head, copy_before
     from brim.store.store import Store
 
     database: Database = Database(url, path=path, durable=durable, still=still)
@@ -80,6 +80,7 @@ def _open(
         migrated = bring_to_head(database)
         store = Store(database, clock=clock)
         store.migrated = migrated
+        store.former = copy_before(path, migrated) if path is not None and migrated else None
         return store
     except BaseException:
         database.close()

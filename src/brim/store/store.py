@@ -49,6 +49,8 @@ class Store:
         """Nothing is damaged: the place cannot be written."""
         self.migrated: str | None = None
         """The older schema that this was brought from as it was opened."""
+        self.former: Path | None = None
+        """The file as it was before that."""
         self._clock = clock
         self._holder: Holder = this_holder()
         self._known: dict[str, int] = {}
