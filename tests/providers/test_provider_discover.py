@@ -141,6 +141,14 @@ def test_where_is_looked() -> None:
     assert [server.base_url for server in loopback_servers({"BRIM_LOOPBACK": "http://127.0.0.1:5/v1/"})] == [
         "http://127.0.0.1:5/v1"
     ]
+    moved = {
+        "BRIM_LOOPBACK": "http://127.0.0.1:5/v1/"
+    }  # a session of that server goes on there, though none is looked for
+    assert resolve_model("llamacpp/qwen3", moved, {}).base_url == "http://127.0.0.1:5/v1"
+    assert resolve_model("llamacpp/qwen3", {"BRIM_LOOPBACK": "off"}, {}).base_url == "http://127.0.0.1:8080/v1"
+    assert (
+        resolve_model("llamacpp/q", moved | {"LLAMACPP_BASE_URL": "http://127.0.0.1:6/v1"}, {}).base_url[-4:] == "6/v1"
+    )
 
 
 def test_order_of_the_default_model() -> None:

@@ -18,6 +18,7 @@ from brim.providers.presets import (
     PRESETS,
     ModelRef,
     default_of,
+    loopback_urls,
     ollama_url,
     own_providers,
     providers_with_key,
@@ -44,11 +45,9 @@ class LoopbackServer(msgspec.Struct, frozen=True):
 def loopback_servers(env: Mapping[str, str]) -> list[LoopbackServer]:
     """The servers to look for, in order of preference. OLLAMA_HOST moves the first where it names this machine;
     BRIM_LOOPBACK=off looks for none, BRIM_LOOPBACK=URL[,URL] for those alone."""
-    chosen = env.get("BRIM_LOOPBACK", "").strip()
-    if chosen.lower() in ("off", "0", "no", "none", "false"):
-        return []
-    if chosen:
-        return [LoopbackServer("llamacpp", url.strip().rstrip("/")) for url in chosen.split(",") if url.strip()]
+    chosen = loopback_urls(env)
+    if chosen is not None:
+        return [LoopbackServer("llamacpp", url) for url in chosen]
     from brim.providers.connection import is_loopback
 
     ollama = ollama_url(env["OLLAMA_HOST"]) if env.get("OLLAMA_HOST", "").strip() else PRESETS["ollama"].base_url

@@ -314,6 +314,8 @@ def _of_preset(preset: Preset, model: str, env: Mapping[str, str]) -> ModelRef:
         base_url = base_url.rstrip("/") + "/openai/v1"
     if variable == "OLLAMA_HOST":
         base_url = ollama_url(base_url)
+    if preset.name == "llamacpp" and not variable and (moved := loopback_urls(env)):
+        base_url = moved[0]  # a session that began there goes on there
     key = _first(env, preset.key_env)
     return ModelRef(
         provider=preset.name, model=model, api=preset.api, base_url=base_url, key=key, auth=preset.auth,
@@ -321,6 +323,15 @@ def _of_preset(preset: Preset, model: str, env: Mapping[str, str]) -> ModelRef:
         needs_key=preset.needs_key and not (variable and preset.name != "azure" and _is_plain(base_url)),
         key_env=preset.key_env, dialect=preset.dialect, stream_usage=preset.stream_usage,
     )  # fmt: skip
+
+
+def loopback_urls(env: Mapping[str, str]) -> list[str] | None:
+    """The servers that BRIM_LOOPBACK=URL[,URL] names; none for BRIM_LOOPBACK=off; None where it says nothing."""
+    chosen = env.get("BRIM_LOOPBACK", "").strip()
+    if not chosen:
+        return None
+    off = chosen.lower() in ("off", "0", "no", "none", "false")
+    return [] if off else [url.strip().rstrip("/") for url in chosen.split(",") if url.strip()]
 
 
 def ollama_url(host: str) -> str:
