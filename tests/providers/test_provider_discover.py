@@ -16,7 +16,7 @@ from aiohttp import web
 from brim.errors import ModelMissing
 from brim.providers import default_model, find_loopback_server, open_provider
 from brim.providers.discover import LoopbackServer, loopback_servers
-from brim.providers.presets import PRESETS, ModelRef
+from brim.providers.presets import PRESETS, ModelRef, resolve_model
 from brim.testing import ScriptedProvider, reply
 
 
