@@ -134,7 +134,9 @@ def test_the_simulated_history_on_the_embedded_model(home: Home) -> None:
         terminal.enter("/defend")
         # the fixture is larger than this model's window, so room has to be made; the reference is about age alone
         screen = terminal.wait(
-            "where age alone counts: truncated 0, budget-cleared 0, soft 1, hard 3; no model call", " by local"
+            "where age alone counts:",
+            "truncated 0, budget-cleared 0, soft 1, hard 3; no model call",
+            "-> 5,364 by local",
         )
         assert_screen("local-7-sim-and-defend", screen, since="> /sim", exact=True)
         terminal.enter("/cost")

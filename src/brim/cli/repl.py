@@ -25,7 +25,7 @@ from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
 from brim.budget.bill import fit
 from brim.cli.options import Options
-from brim.cli.output import DIFF_COLOURS, TextOutput, brief_arguments, money, short_session, width_of
+from brim.cli.output import DIFF_COLOURS, TextOutput, brief_arguments, money, short_session, width_of, wrap_words
 from brim.cli.proposed import proposed_diff
 from brim.cli.spinner import Spinner
 from brim.errors import BrimError, SessionBusy
@@ -303,6 +303,10 @@ class Repl:
         """Text that is no answer of the model's."""
         sys.stdout.write((f"\x1b[{colour}m{text}\x1b[0m" if self.output.colour and colour else text) + "\n")
         sys.stdout.flush()
+
+    def tell(self, text: str) -> None:
+        """A sentence, broken between words where it is longer than a line."""
+        self.say("\n".join(wrap_words(text, width_of(sys.stdout), "    ")))
 
     def say_last(self) -> None:
         """How a conversation that is gone on with had ended, in two lines."""

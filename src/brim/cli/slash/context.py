@@ -64,11 +64,11 @@ async def _status(repl: Repl, rest: str) -> None:
     messages = session.messages
     counted = sum(session.counter.count_messages(messages))
     window, assumed = session.window
-    repl.say(
+    repl.tell(
         f"{len(messages)} messages, {estimate(messages):,} tokens by characters / 4 x 1.2, "
         f"{counted:,} by {session.counter.name}"
     )
-    repl.say(f"window {window:,}{' (assumed)' if assumed else ''}, mode {session.mode}, {len(session.pins)} pinned")
+    repl.tell(f"window {window:,}{' (assumed)' if assumed else ''}, mode {session.mode}, {len(session.pins)} pinned")
 
 
 @command("explain", "", "what the last request did to each message, and why")
@@ -91,12 +91,12 @@ async def _defend(repl: Repl, rest: str) -> None:
 
     session = repl.opened.agent.session
 
-    def tell(done: Defended, where: str = "") -> None:
-        repl.say(
-            f"{where}truncated {done.truncated}, budget-cleared {done.cleared}, soft {done.soft}, hard {done.hard}; "
+    def tell(done: Defended) -> None:
+        repl.tell(
+            f"truncated {done.truncated}, budget-cleared {done.cleared}, soft {done.soft}, hard {done.hard}; "
             "no model call"
         )
-        repl.say(
+        repl.tell(
             f"{done.before:,} -> {done.after:,} tokens ({done.saved:.0%} saved) by characters / 4 x 1.2; "
             f"{done.counted_before:,} -> {done.counted_after:,} by {session.counter.name}"
         )
@@ -104,7 +104,8 @@ async def _defend(repl: Repl, rest: str) -> None:
     roomy = defend_in(session, _ROOMY) if session.window[0] < _ROOMY else None
     tell(defend(session))
     if roomy is not None:
-        tell(roomy, f"in a window of {_ROOMY:,}, where age alone counts: ")
+        repl.tell(f"in a window of {_ROOMY:,}, where age alone counts:")
+        tell(roomy)
 
 
 @command("compact", "[NOTE]", "shorten the context now; a note says what summaries must keep (-: no note)")
@@ -175,11 +176,11 @@ async def _cost(repl: Repl, rest: str) -> None:
 
     store, session = repl.opened.store, repl.opened.agent.session
     for each in store.usage("model", session=session.id):
-        repl.say(
+        repl.tell(
             f"  {each.key or '?'}: {each.requests} requests, {each.input:,} in ({each.cached_read:,} cached, "
             f"{each.cached_write:,} written), {each.output:,} out, {money(each.cost)}"
             + (f", {each.unpriced} without a known price" if each.unpriced else "")
         )
     today = datetime.date.today().isoformat()
     spent = sum(each.cost for each in store.usage("day", since=today))
-    repl.say(f"  today, all sessions: {money(spent)}")
+    repl.tell(f"  today, all sessions: {money(spent)}")
