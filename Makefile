@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# a test file to a worker at a time; more than eight would mostly load tokenizers and models anew
+WORKERS := --numprocesses auto --maxprocesses 8 --dist loadfile
 
 .PHONY: demo demo-ladder demo-overflow test test-all check format docs bench wheel clean help
 
@@ -27,7 +29,7 @@ demo-overflow: $(STAMP) ## the same with the ladder off: the provider's refusal
 	@$(BIN)/python bench/demo.py --scene overflow
 
 test: $(STAMP) ## all tests but the slow ones
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" $(WORKERS)
 
 test-all: $(STAMP) ## every test
 	BRIM_LAW_EXAMPLES=5000 BRIM_TEST_KILLS=100 BRIM_TEST_CALLS=1010 $(BIN)/python -m pytest
