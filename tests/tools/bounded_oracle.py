@@ -64,12 +64,33 @@ def feed(pieces: Sequence[bytes], limits: Limits, blobs: KeptBlobs | None = None
 def plain_text(data: bytes) -> str:
     """The whole of the bytes as the text that is to be shown, one character after the other."""
     text = data.decode("utf-8", "replace").replace("\0", "\ufffd").replace("\x9b", "\x1b[")
-    text = "".join(_without_escapes(text))
+    text = "".join(_typed_over(_without_escapes(text)))
     lines = []
     for line in text.split("\n"):
         kept = line.rstrip("\r")
         lines.append(kept[kept.rfind("\r") + 1 :])
     return re.sub(r"[\x01-\x08\x0e-\x1f\x7f]", "\ufffd", "\n".join(lines))
+
+
+def _typed_over(chars: list[str]) -> list[str]:
+    """Backspaces go back at most 256 characters of their line; what is typed then stands in the place of what was there."""
+    out: list[str] = []
+    line: list[str] = []
+    back = 0
+    for char in "".join(chars):
+        if char == "\b":
+            back = min(back + 1, len(line))
+        elif char in "\n\r":
+            out += [*line, char]
+            line, back = [], 0
+        elif back:
+            line[-back] = char
+            back -= 1
+        else:
+            line.append(char)
+            if len(line) > 256:
+                out.append(line.pop(0))
+    return out + line
 
 
 def _without_escapes(text: str) -> list[str]:
@@ -90,6 +111,8 @@ def _without_escapes(text: str) -> list[str]:
             if at < len(text) and "@" <= text[at] <= "~":
                 if text[at] == "G" and text[start:at] in ("", "0", "1"):
                     out.append("\r")
+                elif text[at] == "D" and re.fullmatch("[0-9]{0,3}", text[start:at]):
+                    out += ["\b"] * min(int(text[start:at] or "1"), 256)
                 at += 1
         elif kind and kind in "]PX^_":
             at += 1

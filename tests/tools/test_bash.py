@@ -36,6 +36,8 @@ def alive(command: str) -> bool:
         ("setsid sleep 61 & echo started; exit 5", 5),
         ("(trap '' TERM; sleep 61) & echo started", 0),
         ("bash -c 'sleep 61 & sleep 61' & disown -a; echo started", 0),
+        ("(setsid env -i sleep 61 &); echo started", 0),
+        ("(setsid env -i nohup sleep 61 > /dev/null 2>&1 < /dev/null &); echo started; exit 6", 6),
     ],
 )
 def test_background_children_hold_nothing_up(bench: Bench, command: str, code: int) -> None:
@@ -121,6 +123,43 @@ def test_working_directory_is_kept(bench: Bench) -> None:
     assert "is gone; started in" in bench.call("bash", command="pwd").text
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "shown"),
+    [
+        ("trap 'echo bye' EXIT; cd kept; (exit 3)", 3, "stdout:\nbye\n"),
+        ("trap 'echo bye' EXIT; cd kept; exit 4", 4, "stdout:\nbye\n"),
+        ("pwd() { echo mine; }; cd kept; pwd", 0, "stdout:\nmine\n"),
+        ("set -eu; cd kept; false; echo never", 1, "(no output)\n"),
+        ("cd kept; f() { return 7; }; f", 7, "(no output)\n"),
+    ],
+)
+def test_traps_and_functions_of_a_command_are_its_own(bench: Bench, command: str, code: int, shown: str) -> None:
+    """A command's own traps, functions and options do what they say; its exit code stays, and cd is followed."""
+    (bench.root / "kept").mkdir()
+    output = bench.call("bash", command=command)
+    assert output.text.startswith(shown) and output.meta["exit_code"] == code
+    if "exit 4" not in command:
+        assert output.meta["cwd"] == f"{bench.root}/kept"
+
+
+def test_a_folder_that_goes_away_under_the_command(bench: Bench) -> None:
+    """A command that removes the folder it is in shows its own output only, and the next one starts in the workspace."""
+    gone = bench.call("bash", command="mkdir d; cd d; rmdir ../d; echo here")
+    assert gone.text.startswith("stdout:\nhere\n[exit code 0")
+    assert bench.call("bash", command="pwd").text.startswith(f"stdout:\n{bench.root}\n")
+
+
+def test_nothing_opens_an_editor_or_a_pager(bench: Bench) -> None:
+    """Programs that would open an editor or a pager go on without: git's, and those that ask EDITOR or VISUAL."""
+    bench.ctx.env = {**os.environ, "EDITOR": "vi", "VISUAL": "vi", "GIT_SEQUENCE_EDITOR": "vi", "GIT_PAGER": "less"}
+    setup = "git init -q . && git config user.email a@b.c && git config user.name a && for i in 1 2 3; do"
+    setup += " echo $i > f; git add f; git commit -qm c$i; done"
+    assert bench.call("bash", command=setup, timeout=30).meta["exit_code"] == 0
+    for command in ("git rebase -i HEAD~2", "git commit --amend", "git log -p", "$EDITOR f", "$VISUAL f"):
+        output = bench.call("bash", command=command, timeout=20)
+        assert output.meta["exit_code"] == 0 and not output.meta["timed_out"], output.text
+
+
 def test_all_that_was_printed_is_there(bench: Bench) -> None:
     """What a command printed before it ended is shown to the last byte, background children or not."""
     for command in ("seq 1 100000", "yes > /dev/null & seq 1 100000", "yes & head -c 0 /dev/null; seq 1 100000 >&2"):
@@ -168,6 +207,12 @@ def test_cancelling_ends_the_command(bench: Bench) -> None:
 
     asyncio.run(start_and_cancel())
     assert not alive("sleep 985")
+
+
+def test_a_timeout_says_what_more_there_is(bench: Bench) -> None:
+    """A command that ran into its timeout is told how long it may be given; at the limit there is nothing to tell."""
+    assert "up to 3600 s" in bench.call("bash", command="sleep 985", timeout=0.2).text
+    assert "up to" not in bench.with_caps(bash_timeout_most=1).call("bash", command="sleep 985", timeout=9).text
 
 
 def test_secrets_do_not_reach_commands(bench: Bench) -> None:

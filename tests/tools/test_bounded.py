@@ -25,7 +25,8 @@ _PIECES = st.one_of(
             b"\x1b]8;;x\x1b\\",
             b"\x1b", b"\x1b[", b"\x1b[1;2", b"\x1b(B", b"\x1bP1$r", b"\xc2\x9b1m", b"\x1b[G", b"\x1b[2G", b"\0",
             b"\xff", b"\xe4\xb8", b"\xf0\x9f\xa6",
-            b"\xed\xa0\xbd", b"\xef\xbf\xbd", b"\x08\x07\x0c",
+            b"\xed\xa0\xbd", b"\xef\xbf\xbd", b"\x08\x07\x0c", b"\x08", b"-\x08\\\x08|", b"\x08" * 300, b"\x1b[3D",
+            b"\x1b[99999D",
             b"x" * 90, b"line\n" * 30, "👩‍👩‍👧".encode(), "é中🦊".encode(), b"z" * 700,
         ]
     ),
@@ -110,6 +111,18 @@ def test_progress_bars_show_their_last_state() -> None:
     assert feed([b"start\n" + bar + b"\x1b[32mdone\x1b[0m\r\n"], Limits(500)).text == "start\n100%\ndone\n"
     assert feed([b"\x1b[1G\x1b[0Ka\x1b[1G\x1b[0Kb\n"], Limits(500)).text == "b\n"
     assert feed([b"1%\r2%\r"], Limits(500)).text == "2%"
+
+
+def test_what_was_typed_over_is_gone() -> None:
+    """After backspaces the text stands as on a terminal: spinners, overstruck manual pages, erased characters."""
+    assert feed([b"wait |\b/\b-\b\\\b", b"done\n"], Limits(500)).text == "wait done\n"
+    assert feed([b"N\bNA\bAM\bME\bE _\bu_\bs_\be\n"], Limits(500)).text == "NAME use\n"
+    assert feed([b"abc\b\b\bXY\n", b"\b\bno line before\n", b"99%\x1b[3D100%"], Limits(500)).text == (
+        "XYc\nno line before\n100%"
+    )
+    out = BoundedOutput(Limits(500), count_quarters, collapse=False)
+    out.feed(b"a\bb\n")
+    assert out.finish().text == "a\ufffdb\n"
 
 
 def test_nul_and_invalid_bytes_are_shown_and_counted() -> None:

@@ -14,14 +14,19 @@ import msgspec
 
 from brim.errors import ToolError
 from brim.tools.bounded import Bounded, BoundedOutput, Limits
+from brim.tools.caps import Caps
 from brim.tools.child import Ended, run_child
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.environment import scrub
 from brim.tools.paths import is_inside
 
 # The command arrives through a descriptor, so neither its length nor its quoting matters; where the shell stands at its
-# end goes out through another. Both are high numbers that scripts do not use themselves.
-_SCRIPT = 'set -- "$(</dev/fd/{0})"; exec {0}<&-; trap "pwd -P >&{1}" EXIT; eval "shift;$1"'
+# end goes out through another, from a trap where the command exits, and once more where it has set that trap itself. Both
+# are high numbers that scripts do not use themselves.
+_SCRIPT = (
+    'set -- "$(</dev/fd/{0})"; exec {0}<&-; trap "builtin pwd -P >&{1} 2>/dev/null" EXIT; eval "shift;$1"; set -- "$?";'
+    " builtin pwd -P >&{1} 2>/dev/null; exit $1"
+)
 _LOWEST_FD = 60
 _LONGEST_COMMAND = 16 * 1024 * 1024
 
@@ -125,9 +130,11 @@ def _starting_folder(ctx: ToolContext) -> tuple[Path, list[str]]:
 def _last_folder(fd: int) -> str:
     os.set_blocking(fd, False)
     try:
-        return os.read(fd, 16_384).decode("utf-8", "surrogateescape").removesuffix("\n")
+        told = os.read(fd, 32_768).decode("utf-8", "surrogateescape")
     except BlockingIOError:
         return ""
+    half = len(told) // 2
+    return (told[:half] if told[:half] == told[half:] else told).removesuffix("\n")
 
 
 def _follow(ctx: ToolContext, before: Path, folder: str) -> list[str]:
@@ -155,7 +162,7 @@ def _answer(out: Bounded, err: Bounded, ended: Ended, timeout: float, notes: lis
         parts.append("(no output)\n")
     if ended.background:
         notes.append("still running in the background, now ended: " + ", ".join(map(_name, ended.background[:5])))
-    notes.append(_how(ended, timeout, ctx.caps.bash_bytes))
+    notes.append(_how(ended, timeout, ctx.caps))
     text = "".join(parts) + "".join(f"[{note}]\n" for note in notes)
     meta: dict[str, Any] = {
         "exit_code": ended.code,
@@ -177,12 +184,13 @@ def _name(process: str) -> str:
     return process.partition(" (")[0] + " (a subshell)" if " --norc -c set -- " in process else process
 
 
-def _how(ended: Ended, timeout: float, most: int) -> str:
+def _how(ended: Ended, timeout: float, caps: Caps) -> str:
     took = f"{ended.seconds:.2f} s"
     if ended.timed_out:
-        return f"timed out after {timeout:g} s; the command and all it started were ended"
+        longer = f"; timeout: N gives it up to {caps.bash_timeout_most} s" if timeout < caps.bash_timeout_most else ""
+        return f"timed out after {timeout:g} s; the command and all it started were ended{longer}"
     if ended.too_much:
-        return f"ended after {most} bytes of output: it printed without end; {took}"
+        return f"ended after {caps.bash_bytes} bytes of output: it printed without end; {took}"
     if ended.signal is not None:
         return f"killed by signal {ended.signal} ({_signal_name(ended.signal)}); {took}"
     if ended.code is None:

@@ -107,8 +107,8 @@ def recall_advice(gap: Gap) -> str:
 class BoundedOutput:
     """Feed it bytes, then `finish()` once.
 
-    `advise` writes the end of the notice; `collapse` reduces what carriage returns wrote over to its last state (off
-    where a lone carriage return is data).
+    `advise` writes the end of the notice; `collapse` reduces what carriage returns and backspaces wrote over to its last
+    state (off where they are data).
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class BoundedOutput:
     ) -> None:
         self._limits, self._count, self._advise, self._collapse = limits, count, advise, collapse
         self._spool = Spool(blobs, blob_bytes)
-        self._cleaner = Cleaner()
+        self._cleaner = Cleaner(overtype=collapse)
         held = limits.held_chars
         tail = 0 if limits.head >= 1 else held
         self._done = Ends(held, tail)

@@ -2,8 +2,8 @@
 
 The child gets a session of its own (no terminal, no stdin) and a mark in its environment. Waiting is for the process,
 not for the end of its pipes: what it leaves behind in the background is found (its process group, its session, on
-Linux also by the mark), ended with TERM and then KILL, and named. Everything blocking happens in a thread of its own,
-so an event loop stays free and a cancelled task ends the child before it goes on.
+Linux also by the mark and by the pipes it holds), ended with TERM and then KILL, and named. Everything blocking happens
+in a thread of its own, so an event loop stays free and a cancelled task ends the child before it goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from brim.tools.processes import MARK, limit_memory, linux_members, unread, widen
+from brim.tools.processes import MARK, limit_memory, linux_members, pipe_names, start_tick, unread, widen
 
 _CHUNK = 256 * 1024
 _SMALL = 8 * 1024
@@ -144,6 +144,8 @@ class _Child:
         self._lock = threading.Lock()
         self._cancelled = False
         self._bytes = self._reads = 0
+        self._pipes: frozenset[str] = frozenset()
+        self._since = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def cancel(self) -> None:
@@ -174,6 +176,10 @@ class _Child:
                 bufsize=0,
             )
             _running.add(self)
+            if self._sweep and sys.platform == "linux":
+                assert process.stdout is not None and process.stderr is not None
+                self._since = start_tick(process.pid)
+                self._pipes = pipe_names(process.stdout.fileno(), process.stderr.fileno(), *self._pass_fds)
             if self._most_memory is not None:
                 limit_memory(process.pid, self._most_memory)
             assert process.stdout is not None and process.stderr is not None
@@ -330,7 +336,7 @@ class _Child:
         if not self._sweep:
             return {group: ""} if self._process is not None and self._process.poll() is None else {}
         if sys.platform == "linux":
-            return linux_members(group, self._mark)
+            return linux_members(group, self._mark, self._pipes, self._since)
         try:
             os.killpg(group, 0)
         except (ProcessLookupError, PermissionError):

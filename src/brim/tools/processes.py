@@ -6,33 +6,59 @@ import atexit
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 MARK = "BRIM_CALL"
 """The variable that marks a command's environment, and so the processes that it left behind."""
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, Linux
 
 
-def linux_members(session: int, mark: str) -> dict[int, str]:
-    """Live processes of a session or process group, or with the mark in their environment: pid -> command line, cut."""
+def linux_members(session: int, mark: str, pipes: Collection[str] = (), since: int = 0) -> dict[int, str]:
+    """Live processes that a command started: pid -> command line, cut.
+
+    They are of its session or process group, or have its mark in their environment, or, where they have left both behind,
+    hold one of its pipes (as `pipe_names` has them) and have started no earlier than the clock tick `since`.
+    """
     found: dict[int, str] = {}
     needle = f"{MARK}={mark}".encode()
+    me = str(os.getpid()).encode()
     with os.scandir("/proc") as entries:
         pids = [entry.name for entry in entries if entry.name.isdigit()]
     for pid in pids:
         try:
             stat = _slurp(f"/proc/{pid}/stat")
             # pid (name) state ppid pgrp session ...; the name may hold anything, so count from its end.
-            fields = stat[stat.rfind(b")") + 2 :].split(maxsplit=4)
+            fields = stat[stat.rfind(b")") + 2 :].split(maxsplit=20)
             if fields[0] in (b"Z", b"X"):
                 continue
-            if int(fields[3]) != session and int(fields[2]) != session and needle not in _slurp(f"/proc/{pid}/environ"):
+            of_ours = int(fields[3]) == session or int(fields[2]) == session or needle in _slurp(f"/proc/{pid}/environ")
+            # A child of this very process is another call's, caught between its fork and its exec.
+            if not of_ours and (not pipes or int(fields[19]) < since or fields[1] == me or not _holds(pid, pipes)):
                 continue
             line = _slurp(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace").strip()
         except (OSError, IndexError, ValueError):
             continue
         found[int(pid)] = line[:77] + "..." if len(line) > 80 else line
     return found
+
+
+def _holds(pid: str, pipes: Collection[str]) -> bool:
+    with os.scandir(f"/proc/{pid}/fd") as entries:
+        return any(os.readlink(entry.path) in pipes for entry in entries)
+
+
+def pipe_names(*fds: int) -> frozenset[str]:
+    """What the system calls the pipes behind descriptors, whichever end they are."""
+    return frozenset(f"pipe:[{os.fstat(fd).st_ino}]" for fd in fds)
+
+
+def start_tick(pid: int) -> int:
+    """The clock tick (Linux) at which a process started; 0 where the system does not say."""
+    try:
+        stat = _slurp(f"/proc/{pid}/stat")
+        return int(stat[stat.rfind(b")") + 2 :].split(maxsplit=20)[19])
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def _slurp(path: str) -> bytes:
