@@ -176,6 +176,11 @@ def test_a_paste_between_two_lines_is_one_message_whenever_it_comes(tmp_path: Pa
                 terminal.key("Enter")
             terminal.enter("/status")
             terminal.wait(f"{4 * rounds} messages, ", seconds=90)
+            terminal.enter("/exit")
+            terminal.wait("left with 0")
+            terminal._tmux("set-buffer", "-b", "few", "seen again\n")
+            terminal._tmux("paste-buffer", "-p", "-b", "few", "-t", "t")
+            terminal.wait("seen again\nseen again\n")  # the terminal is the shell's again: once typed, once by cat
         with open_store(home.root / "data" / "brim.db") as store:
             said = [each.message.text for each in store.load("s") if each.message.role == "user"]
         assert [text.strip() for text in said] == [

@@ -15,11 +15,11 @@ from brim.conversation import Media, Message, Part, Text, Thinking, ToolCall, To
 def edited(message: Message, fate: Fate, *, recall: bool) -> Message:
     """The message as the view shows it under a trim or stub."""
     if fate.kind == "stub":
-        return _with_text(message, fate.text, media=False)
+        return _with_text(message, fate.text, fate, media=False, recall=recall)
     if fate.spans is not None:
         style: Style = "digest" if fate.rule == "digest" else "repeat" if fate.rule == "repeat" else "cut"
         shown = join_spans(message.text, fate.spans, fate.handle, recall=recall, style=style)
-        return _with_text(message, shown, media=fate.media)
+        return _with_text(message, shown, fate, media=fate.media, recall=recall)
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, Thinking) and not fate.thinking:
@@ -34,15 +34,20 @@ def edited(message: Message, fate: Fate, *, recall: bool) -> Message:
     return msgspec.structs.replace(message, parts=tuple(parts), edited=True)
 
 
-def _with_text(message: Message, text: str, *, media: bool) -> Message:
-    if message.role == "tool":
-        result = message.result
-        kept = tuple(part for part in result.content if media and not isinstance(part, Text))
-        base = next((part.wire for part in result.content if isinstance(part, Text)), None)
-        content = (Text(text, base), *kept)
-        return msgspec.structs.replace(message, parts=(msgspec.structs.replace(result, content=content),), edited=True)
-    kept_parts = tuple(part for part in message.parts if media and not isinstance(part, Text))
-    return msgspec.structs.replace(message, parts=(Text(text), *kept_parts), edited=True)
+def _with_text(message: Message, text: str, fate: Fate, *, media: bool, recall: bool) -> Message:
+    """The message with this text; what else it held stays with `media`, or is named in a line, as a stub does itself."""
+    result = message.result if message.role == "tool" else None
+    old = result.content if result is not None else message.parts
+    others = tuple(part for part in old if not isinstance(part, Text))
+    if others and not media:
+        note = notices.rest_note(notices.rest_of(others), fate.handle, recall=recall) if fate.kind == "trim" else ""
+        text = "\n".join(each for each in (text, note) if each)
+        others = ()
+    base = next((part.wire for part in old if isinstance(part, Text)), None) if result is not None else None
+    parts: tuple[Any, ...] = (Text(text, base), *others) if text or not others else others
+    if result is not None:
+        parts = (msgspec.structs.replace(result, content=parts),)
+    return msgspec.structs.replace(message, parts=parts, edited=True)
 
 
 def _without_media(result: ToolResult, fate: Fate) -> ToolResult:

@@ -14,7 +14,8 @@ from brim.context.edit import edited
 from brim.context.pins import pinned_spans
 from brim.context.plan import Fate, Repair
 from brim.context.relevance import Counts, Terms
-from brim.context.repair import ALTERNATE, NO_USER_AFTER_TOOL, UNIQUE_IDS, repair
+from brim.context.repair import ALTERNATE, GO_ON, NO_USER_AFTER_TOOL, UNIQUE_IDS, repair
+from brim.context.repair_apis import item_id
 from brim.context.summary import SummaryText
 from brim.conversation import Message, ToolCall, chain
 from brim.tokens import Counter
@@ -31,6 +32,7 @@ class History:
         self.summaries: dict[tuple[Any, ...], SummaryText] = {}
         self.marked: set[int] = set()
         self.led = 0
+        self._items: set[str] = set()  # the ids of all items of `source`
         self.changed_from = 0
         """The first message that a repair replaced since a draft last took the history in; its length where none was."""
         self._clear()
@@ -69,7 +71,8 @@ class History:
             return
         whole = self.dialect in ALTERNATE or self.dialect in NO_USER_AFTER_TOOL or self._repeats_id()
         source_from, kept = (0, 0) if whole else self._resume
-        fixed, done = repair(self.source[source_from:], self.dialect)
+        first = not kept or self.systems[kept - 1 : kept] == [kept - 1]
+        fixed, done = repair(self.source[source_from:], self.dialect, first=first)
         if source_from and any("has no call" in each.what for each in done):
             source_from, kept = 0, 0  # a late result: its call stands further back
             fixed, done = repair(self.source, self.dialect)
@@ -86,7 +89,12 @@ class History:
         self._mark_resume(source_from, kept, bool(done))
 
     def _repeats_id(self) -> bool:
-        """A new call has an id that stands in the history already, and the provider wants each once."""
+        """A new call or item has an id that stands in the history already, and the provider wants each once."""
+        if self.dialect == "openai-responses":
+            fresh = [id for message in self.source[self._read :] if (id := item_id(message)) is not None]
+            repeats = not self._items.isdisjoint(fresh)
+            self._items.update(fresh)
+            return repeats
         return self.dialect in UNIQUE_IDS and any(
             call.id in self._open for message in self.source[self._read :] for call in message.calls
         )
@@ -134,9 +142,9 @@ class History:
                         opened[part.id] = part
             else:
                 steps.append(at)
-                if role == "user":
+                if role == "user" and message is not GO_ON:
                     self.turns.append(at)
-                else:
+                elif role == "system":
                     self.systems.append(at)
                 if spans := pinned_spans(message):
                     pins[at] = spans

@@ -6,6 +6,10 @@ brackets, never speak of the task, and never in a user's voice.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from brim.conversation import Part, Text
+
 
 def size_of(text: str) -> str:
     """`412 lines, 15,332 characters`, or the characters alone for a single line."""
@@ -24,10 +28,26 @@ def fetch(handle: str, recall: bool) -> str:
     return f'recall("{handle}") returns it' if recall else f"handle {handle}"
 
 
-def stub(tool: str, text: str, handle: str, *, recall: bool, because: str = "") -> str:
-    """The line in place of a whole tool result."""
+def stub(tool: str, text: str, handle: str, *, recall: bool, because: str = "", rest: str = "") -> str:
+    """The line in place of a whole tool result; `rest` is what it held beside its text."""
     reason = f"{because}; " if because else ""
-    return f"[result of {tool} left out: {reason}{size_of(text)}; {fetch(handle, recall)}]"
+    size = " and ".join(each for each in (size_of(text) if text or not rest else "", rest) if each)
+    return f"[result of {tool} left out: {reason}{size}; {fetch(handle, recall)}]"
+
+
+def rest_of(parts: Iterable[Part]) -> str:
+    """What a content holds beside text: `2 images, 1 search_result`; "" for nothing."""
+    kinds: dict[str, int] = {}
+    for part in parts:
+        if not isinstance(part, Text):
+            kind = getattr(part, "kind", "block")
+            kinds[kind] = kinds.get(kind, 0) + 1
+    return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in kinds.items())
+
+
+def rest_note(rest: str, handle: str, *, recall: bool) -> str:
+    """The line in place of what a content held beside the text that stays."""
+    return f"[{rest} left out; {fetch(handle, recall)}]"
 
 
 def mark(gap: str, handle: str, *, recall: bool, first: bool, style: str = "cut") -> str:

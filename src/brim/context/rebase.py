@@ -40,20 +40,45 @@ def rebase(before: Plan | None, history: History, line: str) -> tuple[Plan | Non
 
 
 def _carried(fates: tuple[Fate, ...], history: History) -> tuple[Fate, ...]:
-    """Fates whose originals still stand: single messages by handle and occurrence, runs by place and both ends."""
+    """Fates whose originals still stand: single messages by handle and occurrence, runs by place and both ends. What no pass
+    may touch in this history (its last user message may be another) is kept, and a run goes around it."""
     places: dict[str, list[int]] = {}
     for index, message in enumerate(history.messages):
         if message.role in ("tool", "assistant", "user"):
             places.setdefault(handle_of(message), []).append(index)
+    starts = {*history.steps, len(history)}
     kept: list[Fate] = []
     taken = -1
     for fate in fates:
         if fate.kind in ("trim", "stub"):
             place = next((place for place in places.get(fate.handle, ()) if place > taken), None)
-            if place is not None:
+            if place is not None and not _protected(history, place):
                 kept.append(msgspec.structs.replace(fate, start=place, end=place + 1))
                 taken = place
-        elif fate.end <= len(history) and range_handle(history.messages, fate.start, fate.end) == fate.handle:
-            kept.append(fate)
+        elif (
+            taken < fate.start
+            and fate.end <= len(history)
+            and fate.start in starts
+            and fate.end in starts
+            and range_handle(history.messages, fate.start, fate.end) == fate.handle
+        ):
+            kept += _around(fate, history)
             taken = fate.end - 1
     return tuple(kept)
+
+
+def _protected(history: History, index: int) -> bool:
+    return history.messages[index].role == "system" or index in history.marked or index == history.last_user
+
+
+def _around(fate: Fate, history: History) -> list[Fate]:
+    """The run without the messages in it that have to stay."""
+    out: list[Fate] = []
+    start = fate.start
+    for index in range(fate.start, fate.end + 1):
+        if index == fate.end or _protected(history, index) or index in history.pins:
+            if start < index:
+                handle = range_handle(history.messages, start, index)
+                out.append(msgspec.structs.replace(fate, start=start, end=index, handle=handle))
+            start = index + 1
+    return out if len(out) != 1 or out[0].end - out[0].start != fate.end - fate.start else [fate]

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from brim.context.repair import STAND_INS, repair
 from brim.conversation import Message, digest_of, handle_of, range_handle
 from brim.errors import UsageError
-from brim.formats import parse_request
+from brim.formats import DIALECTS, dialect_of, parse_request
 
 _RANGE = re.compile(r"(\d+)-(\d+)\.([0-9a-f]{10})")
 
@@ -34,7 +35,8 @@ def recall(
     Raises UsageError where neither has it.
     """
     if request is not None:
-        found = recall_from(handle, parse_request(request, api).messages)
+        parsed = parse_request(request, api)
+        found = recall_from(handle, parsed.messages, dialect_of(parsed.model, api))
         if found is not None:
             return found
     if store is not None:
@@ -45,13 +47,16 @@ def recall(
     )
 
 
-def recall_from(handle: str, messages: list[Message]) -> str | None:
-    """The original among these messages, None where it is not."""
+def recall_from(handle: str, messages: list[Message], dialect: str | None = None) -> str | None:
+    """The original among these messages, None where it is not. The ends of a run are those of the repaired history, so
+    where it is not found in this one it is looked for as `dialect`, and then as any other provider, takes it."""
     if run := _RANGE.fullmatch(handle):
         start, end = int(run[1]), int(run[2]) + 1
-        for first in _near(start, len(messages) - (end - start)):
-            if range_handle(messages, first, first + end - start).split(".")[1] == run[3]:
-                return "\n".join(_as_text(message) for message in messages[first : first + end - start])
+        if (found := _run(messages, start, end, run[3])) is not None:
+            return found
+        for each in dict.fromkeys((dialect, *DIALECTS)):
+            if each is not None and (found := _run(repair(messages, each)[0], start, end, run[3])) is not None:
+                return found
         return None
     if not handle:
         return None
@@ -64,6 +69,15 @@ def recall_from(handle: str, messages: list[Message]) -> str | None:
 _NOTED = re.compile(
     r"\[(?:brim background: summary|result of|…)[^\]\n]*?(?:Originals: |handle |recall\(\")(\d+-\d+\.[0-9a-f]{10}|[0-9a-f]{12})"
 )
+
+
+def _run(messages: list[Message], start: int, end: int, digest: str) -> str | None:
+    """The run of `end - start` messages with this digest, as their wire objects; lines of brim's own are left out."""
+    for first in _near(start, len(messages) - (end - start)):
+        if range_handle(messages, first, first + end - start).split(".")[1] == digest:
+            theirs = [each for each in messages[first : first + end - start] if each.text not in STAND_INS]
+            return "\n".join(_as_text(message) for message in theirs)
+    return None
 
 
 def lost_originals(messages: list[Message]) -> list[str]:

@@ -7,25 +7,31 @@ text away: a result that lost its call is the only thing removed, and the plan r
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Literal
 
 import msgspec
 
 from brim.context.plan import Repair
+from brim.context.repair_apis import plain_ends, whole_items
 from brim.conversation import Message, Part, Text, Thinking, ToolCall, ToolResult
 
 INTERRUPTED = "[interrupted: this call has no recorded result; whether it took effect is unknown]"
 NO_OUTPUT = "(no output)"
 EMPTY = "(empty message)"
 CONTINUES = "[the conversation continues]"
+STAND_INS = frozenset({INTERRUPTED, CONTINUES})
+GO_ON = Message("user", (Text(CONTINUES),))
+"""Brim's own line in the user's place. It is no user's message: it begins no turn, and protects nothing."""
 
 NONEMPTY = frozenset({"anthropic", "gemini", "mistral"})
 """Dialects that refuse empty content."""
 ALTERNATE = frozenset({"openai-strict"})
 """Dialects whose template wants user and assistant in strict alternation, and one system message, first."""
 NO_USER_AFTER_TOOL = frozenset({"mistral"})
+USER_FIRST = frozenset({"anthropic", "gemini"})
+"""Dialects that refuse a history which begins with the assistant: a greeting, or what a client's own trimming left."""
 UNIQUE_IDS = frozenset({"anthropic", "mistral"})
 """Dialects that want each call id once in a request, in their own spelling: Anthropic answers "tool_use ids must be unique"
 and "should match pattern", Mistral "must be a-z, A-Z, 0-9, with a length of 9"."""
@@ -33,15 +39,30 @@ and "should match pattern", Mistral "must be a-z, A-Z, 0-9, with a length of 9".
 _SPELLING = {"anthropic": re.compile(r"[A-Za-z0-9_-]+"), "mistral": re.compile(r"[A-Za-z0-9]{9}")}
 
 
-def repair(messages: Sequence[Message], dialect: str) -> tuple[list[Message], tuple[Repair, ...]]:
-    """The history as the provider takes it, and what was changed. Places are indices into the list that comes out."""
+def repair(messages: Sequence[Message], dialect: str, *, first: bool = True) -> tuple[list[Message], tuple[Repair, ...]]:
+    """The history as the provider takes it, and what was changed. Places are indices into the list that comes out.
+    `first`: nothing but system messages stands before these."""
     done: list[Repair] = []
+    if dialect == "openai-responses":
+        messages = whole_items(messages, done)
     out = _pair(messages, done, _Ids(dialect) if dialect in UNIQUE_IDS else None)
-    if dialect in NONEMPTY:
-        out = _fill_empty(out, done)
+    out = _fill_empty(out, done, is_blank if dialect in NONEMPTY else _is_void)
+    if first and dialect in USER_FIRST:
+        out = _user_first(out, done)
+    if dialect == "anthropic":
+        out = plain_ends(out, done)
     if dialect in ALTERNATE or dialect in NO_USER_AFTER_TOOL:
         out = _order(out, dialect, done)
     return out, tuple(done)
+
+
+def _user_first(messages: list[Message], done: list[Repair]) -> list[Message]:
+    at = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    if at == len(messages) or messages[at].role == "user":
+        return messages
+    done[:] = [msgspec.structs.replace(each, at=each.at + (each.at >= at)) for each in done]
+    done.append(Repair(at, f"a user's line before the first {messages[at].role} message, which this API wants there"))
+    return [*messages[:at], GO_ON, *messages[at:]]
 
 
 def is_blank(message: Message) -> bool:
@@ -56,6 +77,12 @@ def is_blank(message: Message) -> bool:
         elif type(part) is ToolResult and (not part.content or any(_is_blank_text(inner) for inner in part.content)):
             return True
     return False
+
+
+def _is_void(message: Message) -> bool:
+    """The message has no content at all; empty text is content to the APIs that take it."""
+    parts = message.parts
+    return not parts or (type(parts[0]) is ToolResult and not parts[0].content)
 
 
 def _is_blank_text(part: Part) -> bool:
@@ -184,12 +211,12 @@ def _answer_to(message: Message, id: str) -> Message:
     return msgspec.structs.replace(message, parts=(result,), edited=True)
 
 
-def _fill_empty(messages: list[Message], done: list[Repair]) -> list[Message]:
-    if not any(is_blank(message) for message in messages):
+def _fill_empty(messages: list[Message], done: list[Repair], empty: Callable[[Message], bool]) -> list[Message]:
+    if not any(empty(message) for message in messages):
         return messages
     out: list[Message] = []
     for at, message in enumerate(messages):
-        if message.role == "system" or not is_blank(message):
+        if not empty(message) or (message.role == "system" and message.parts):
             out.append(message)
             continue
         parts = tuple(kept for part in message.parts if (kept := _filled(part)) is not None)
@@ -223,7 +250,7 @@ def _order(messages: list[Message], dialect: str, done: list[Repair]) -> list[Me
         filler = _between(before, role, strict)
         if filler is not None:
             done.append(Repair(len(out), f"a line between a {before} and a {role} message, which this API wants apart"))
-            out.append(Message(filler, (Text(CONTINUES),)))
+            out.append(GO_ON if filler == "user" else Message(filler, (Text(CONTINUES),)))
         out.append(message)
     return out if len(out) != len(messages) or any(a is not b for a, b in zip(out, messages, strict=True)) else messages
 

@@ -144,12 +144,12 @@ def render(messages: Sequence[Message], system: Any) -> tuple[Any, list[Any]]:
     group: list[Message] = []  # neighbours that share one wire object, or brim's own results that go into one message
     leading = True
     for message in messages:
+        if message.edited and not message.parts:
+            continue
         if message.role == "system" and (leading or _is_field(message)) and not isinstance(message.wire, Mapping):
             head.append(message)
             continue
         leading = False
-        if message.edited and not message.parts:
-            continue
         if group and _belongs(group, message):
             group.append(message)
             continue

@@ -132,6 +132,8 @@ def _assistant_parts(wire: Mapping[str, Any], content: Any, where: str) -> tuple
         parts.extend(read_content(content, f"{where}.content"))
     if type(refusal := wire.get("refusal")) is str and refusal:
         parts.append(Opaque("refusal", {"type": "refusal", "refusal": refusal}))
+    if isinstance(audio := wire.get("audio"), Mapping) and audio:
+        parts.append(Opaque("audio", audio))
     for i, call in enumerate(calls or ()):
         parts.append(_parse_call(call, f"{where}.tool_calls[{i}]"))
     legacy = wire.get("function_call")
@@ -243,6 +245,8 @@ def write_media(media: Media) -> dict[str, Any]:
 
 
 def _tool(result: ToolResult, wire: Mapping[str, Any] | None) -> dict[str, Any]:
+    if wire is None and result.call_id.startswith("function:"):  # the answer to a `function_call` of the old kind
+        return {"role": "function", "name": result.call_id.removeprefix("function:"), "content": result_text(result)}
     if wire is None:
         return {"role": "tool", "tool_call_id": result.call_id, "content": result_text(result)}
     out = dict(wire)

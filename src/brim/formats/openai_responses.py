@@ -132,9 +132,26 @@ def _output(item: Mapping[str, Any], call_id: str, where: str) -> ToolResult:
     content: tuple[Text | Media | Opaque, ...]
     if isinstance(output, Mapping):
         content = (read_media(output) or Opaque(str(output.get("type") or "output"), output),)
+    elif item.get("type") == "shell_call_output" and isinstance(output, list | tuple) and _is_shell(output):
+        content = (Text("\n".join(text for chunk in output for key in _STREAMS if (text := chunk.get(key)))),)
+        return ToolResult(call_id, content, any(_went_wrong(chunk.get("outcome")) for chunk in output), item)
     else:
         content = read_result_content(output, f"{where}.output")
     return ToolResult(call_id, content, None, item)
+
+
+_STREAMS = ("stdout", "stderr")
+
+
+def _is_shell(chunks: Sequence[Any]) -> bool:
+    return all(
+        isinstance(chunk, Mapping) and all(isinstance(chunk.get(key, ""), str) for key in _STREAMS) for chunk in chunks
+    )
+
+
+def _went_wrong(outcome: Any) -> bool:
+    """A shell's outcome: `{"type": "exit", "exit_code": 0}`, or "timeout"."""
+    return isinstance(outcome, Mapping) and (outcome.get("type") == "timeout" or bool(outcome.get("exit_code")))
 
 
 # Rendering ------------------------------------------------------------------------------------------------------
@@ -234,7 +251,8 @@ def _rebuild_output(result: ToolResult, wire: Mapping[str, Any]) -> dict[str, An
         if kind == "computer_call_output":
             out["output"] = {"type": "computer_screenshot", "image_url": BLANK_PICTURE}
         return out
-    if same_blocks(result.content, old):
+    before = parse_item(wire, "item").parts[0]
+    if isinstance(before, ToolResult) and before.content == result.content:
         return out
     if kind == "shell_call_output" and isinstance(old, list):
         last = old[-1].get("outcome") if old and isinstance(old[-1], Mapping) else None

@@ -7,6 +7,7 @@ from brim.context.failures import is_failed
 from brim.context.passes.compress import shorter_arguments
 from brim.context.passes.shorten import to_size
 from brim.context.plan import Fate
+from brim.conversation import Text
 
 
 def keep_recent(draft: Draft, goal: int, turns: int) -> list[Fate]:
@@ -124,10 +125,14 @@ def trim_newest(draft: Draft, goal: int) -> list[Fate]:
 LEAST = 48
 """Tokens to which a result of the newest step can be cut at most: its mark, with sizes and handle."""
 
+NOTE = 24
+"""Tokens of the line for what a result held beside its text."""
+
 
 def _least(draft: Draft, index: int) -> int:
     message = draft.history.messages[index]
-    floor = draft.settings.error_keep_tokens if is_failed(message) else LEAST
+    plain = LEAST if type(message.result.content[0]) is Text and len(message.result.content) == 1 else LEAST + NOTE
+    floor = draft.settings.error_keep_tokens if is_failed(message) else plain
     return min(draft.tokens[index], floor)
 
 

@@ -24,7 +24,8 @@ def to_stub(draft: Draft, index: int, rule: str, why: dict[str, object], because
 
 def _stub(draft: Draft, index: int, message: Message, because: str) -> Fate:
     text, handle = message.text, handle_of(message)
-    line = notices.stub(draft.history.tool_name(index), text, handle, recall=draft.recall, because=because)
+    rest = notices.rest_of(message.result.content)
+    line = notices.stub(draft.history.tool_name(index), text, handle, recall=draft.recall, because=because, rest=rest)
     return Fate(index, index + 1, "stub", "", {"characters": len(text)}, handle, text=line)
 
 
@@ -56,5 +57,7 @@ def to_size(draft: Draft, index: int, tokens: int, rule: str, why: dict[str, obj
 def _cut(draft: Draft, index: int, message: Message, tokens: int, share: float) -> Fate:
     handle = handle_of(message)
     room = tokens - 8  # what the message costs beside its text: role, overhead
+    if rest := notices.rest_of(message.result.content):
+        room -= draft.count(notices.rest_note(rest, handle, recall=draft.recall))
     spans = cut_to_tokens(message.text, room, draft.count, head_share=share, handle=handle, recall=draft.recall)
     return Fate(index, index + 1, "trim", "", {"characters": len(message.text)}, handle, spans=spans, media=False)
