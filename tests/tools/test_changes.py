@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
@@ -94,14 +95,83 @@ def test_edit_is_a_splice(bench: Bench, pieces: list[str], data: st.DataObject, 
         ("x\n" * 30, "x", "30 times in f.txt (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 20 more)"),
         ("x\n", "", "old is empty"),
         ("x\n", "y", "not found"),
+        ("", "y", "the file is empty"),
+        ("last", "last\n", "line 1 is the last one and has no line end"),
+        ("if x:  \n", "if x: \n", "line 1 differs only in blanks"),
+        ("a\u00a0b\n", "a b", "line 1 differs only in blanks: 'a\\xa0b'"),
+        (
+            "x\nit\u2019s\n",
+            "it's",
+            "line 2 only looks the same: it has U+2019 (right single quotation mark) where old has U+0027",
+        ),
+        ("print\uff08\u4f60\uff09\n", "print(\u4f60)", "U+FF08 (fullwidth left parenthesis)"),
+        ("a \u2014 b\n", "a - b", "U+2014 (em dash)"),
+        ("a\tb\n", "a\\tb", "old was escaped twice"),
+        ("s = 'a\\nb'\n", "s = 'a\nb'", "line 1 has a backslash and a letter where old has a line end or a tab"),
+        ("re.match('\\\\d')\n", "re.match('\\d')", "two backslashes where old has one"),
+        ("foo\nbar\n", "     1\tfoo\n     2\tbar", "without the line numbers"),
+        ("foo\nbar\n", "f.txt:1:foo\nf.txt:2:bar", "without the line numbers"),
+        ("foo\n", "Foo", "line 1 has it in other upper and lower case letters"),
+        ("a\nnew\nb\n", "something else", "new is there already, at line 2"),
+        ("caf\xe9 \udcff\n", "caf\xe9 \ufffd", "U+FFFD in old stands for bytes that are no text"),
     ],
 )
 def test_what_cannot_be_edited_is_explained(bench: Bench, text: str, old: str, said: str) -> None:
     """No match or several: nothing changes, and the answer says where the text nearly is, or all the places."""
-    path = bench.write("f.txt", text)
+    data = text.encode("utf-8", "surrogateescape")
+    path = bench.write("f.txt", data)
     output = bench.call("edit", path="f.txt", old=old, new="new")
     assert output.is_error and said in output.text, output.text
-    assert path.read_text() == text
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("new", ["$& $1 $$ $` $'", "\\1 \\g<0> \\n", "%s {0} ${HOME}", "\\", "[a](b)*+?", "\u2028\x85"])
+def test_what_is_put_in_stands_as_it_was_given(bench: Bench, new: str) -> None:
+    """Neither text is a pattern or a template: what looks like a group, an escape or a variable is just characters."""
+    path = bench.write("t.txt", "a OLD b\n")
+    assert not bench.call("edit", path="t.txt", old="OLD", new=new).is_error
+    assert path.read_bytes() == f"a {new} b\n".encode()
+    assert not bench.call("edit", path="t.txt", old=new, new="OLD").is_error
+    assert path.read_bytes() == b"a OLD b\n"
+
+
+def test_accents_composed_in_another_way(bench: Bench) -> None:
+    """Text that Unicode calls the same is found, however its accents are composed; the rest of the file stays as it is."""
+    apart = "cafe\u0301 = 1\nu\u0308ber\n\u1112\u1161\u11ab\nx\n"
+    path = bench.write("nfd.txt", apart)
+    output = bench.call("edit", path="nfd.txt", old="caf\xe9 = 1", new="tea = 2")
+    assert not output.is_error and "composed in another way" in output.text
+    assert path.read_text() == apart.replace("cafe\u0301 = 1", "tea = 2")
+    assert not bench.call("edit", path="nfd.txt", old="\xfcber\n\ud55c\nx", new="y").is_error
+    assert path.read_text() == "tea = 2\ny\n"
+    path = bench.write("nfc.txt", "caf\xe9\ncafe\u0301\n")
+    assert not bench.call("edit", path="nfc.txt", old="cafe\u0301", new="tea").is_error
+    assert path.read_text() == "caf\xe9\ntea\n", "an exact match comes first"
+    bench.write("part.txt", "e\u0301\n")
+    assert bench.call("edit", path="part.txt", old="\u0301", new="").is_error is False
+
+
+def test_lines_that_end_in_cr_alone(bench: Bench) -> None:
+    """An old Mac's file reads and edits in lines, and keeps its line ends to the byte."""
+    path = bench.write("mac.txt", b"one\rtwo\rthree\r")
+    shown = bench.call("read", path="mac.txt")
+    assert shown.text.startswith("one\ntwo\nthree\n[mac.txt: 3 lines") and "CR line ends" in shown.text
+    assert not bench.call("edit", path="mac.txt", old="one\ntwo", new="1\n2\n2b").is_error
+    assert path.read_bytes() == b"1\r2\r2b\rthree\r"
+    assert not bench.call("edit", path="mac.txt", old="2\r2b\r", new="").is_error
+    assert "CR line ends kept" in bench.call("write", path="mac.txt", content="a\nb\n").text
+    assert path.read_bytes() == b"a\rb\r"
+
+
+def test_the_diff_tells_a_last_line_without_end(bench: Bench) -> None:
+    """Diffs know of a missing line end at the end of a file, and show no line that is not there."""
+    bench.write("d.txt", "a\nb")
+    assert "-b\n\\ No newline at end of file\n+b\n[" in bench.call("edit", path="d.txt", old="b", new="b\n").text
+    assert bench.call("edit", path="d.txt", old="a\n", new="").text.startswith(
+        "--- d.txt\n+++ d.txt\n@@ -1,2 +1 @@\n-a\n b\n["
+    )
+    bench.write("stray.txt", "\xfc \xfc \xfc \xfc \xfc one ".encode() + b"\xff\n")
+    assert "+\xfc \xfc \xfc \xfc \xfc 1 \ufffd\n" in bench.call("edit", path="stray.txt", old="one", new="1").text
 
 
 def test_replace_all(bench: Bench) -> None:
@@ -125,6 +195,21 @@ def test_encodings_are_kept(bench: Bench) -> None:
     refused = bench.call("edit", path="e.txt", old="zwei", new="二")
     assert refused.is_error and "Latin-1" in refused.text and "二" in refused.text
     assert "is UTF-8 now" in bench.call("write", path="e.txt", content="二\n").text
+    for codec, text in (
+        ("gb18030", "你好，世界。这是一个测试\n第二行\n"), ("big5", "你好，世界。這是一個測試\n第二行\n"),
+        ("cp932", "こんにちは世界。テストです\n二\n"),
+    ):  # fmt: skip
+        path = bench.write("e.txt", text.encode(codec))
+        old = text.split("\n")[1]
+        assert not bench.call("edit", path="e.txt", old=old, new=old + "三").is_error, codec
+        assert path.read_bytes() == text.replace(old, old + "三").encode(codec)
+    path = bench.write("e.txt", b"# ascii\n" * 20_000 + "注释：这里是中文\n".encode("gbk"))
+    assert not bench.call("edit", path="e.txt", old="这里是中文", new="这是").is_error
+    assert path.read_bytes().endswith(b"# ascii\n" + "注释：这是\n".encode("gbk"))
+    path = bench.write("e.txt", b"\xef\xbb\xbfone\ntwo\n")
+    assert not bench.call("edit", path="e.txt", old="\ufeffone\n", new="\ufeff1\n").is_error
+    bench.call("write", path="e.txt", content="\ufeffnew\n")
+    assert path.read_bytes() == b"\xef\xbb\xbfnew\n"
     stray = bench.write("stray.txt", "ü one ".encode() + b"\xff\xfe two\n")
     bench.call("edit", path="stray.txt", old="two", new="2")
     assert stray.read_bytes() == "ü one ".encode() + b"\xff\xfe 2\n"
@@ -194,7 +279,34 @@ def test_what_the_system_refuses_is_told(bench: Bench) -> None:
     for path in ("file/below.txt", "x" * 300, "a\0b", "", "folder/"):
         output = bench.call("write", path=path, content="y")
         assert output.is_error, path
+    assert "file is a file, not a folder" in bench.call("write", path="file/a/b.txt", content="y").text
+    for tool in ("read", "edit"):
+        assert (
+            "path is empty" in bench.call(tool, path=" ", **({} if tool == "read" else {"old": "a", "new": "b"})).text
+        )
     assert [entry.name for entry in bench.root.iterdir()] == ["file"]
+    (bench.root / "file").chmod(0o444)
+    for refused in (bench.call("write", path="file", content="y"), bench.call("edit", path="file", old="x", new="y")):
+        assert refused.is_error and "read-only" in refused.text and "chmod" in refused.text
+    assert (bench.root / "file").read_text() == "x"
+
+
+def test_what_hangs_on_a_file_stays(bench: Bench) -> None:
+    """Mode and extended attributes are kept; hard links are parted, which is said."""
+    path = bench.write("h.sh", "one\n")
+    path.chmod(0o750)
+    try:
+        os.setxattr(path, "user.note", b"kept")
+    except (OSError, AttributeError):
+        attributes = None
+    else:
+        attributes = b"kept"
+    os.link(path, bench.root / "other")
+    output = bench.call("edit", path="h.sh", old="one", new="two")
+    assert "2 hard links were parted" in output.text and (bench.root / "other").read_text() == "one\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o750
+    assert attributes is None or os.getxattr(path, "user.note") == attributes
+    assert "hard links" not in bench.call("edit", path="h.sh", old="two", new="three").text
 
 
 def test_large_diffs_are_bounded(bench: Bench) -> None:
@@ -206,7 +318,7 @@ def test_large_diffs_are_bounded(bench: Bench) -> None:
     many = bench.call("edit", path="big.txt", old="new line 1", new="changed line 1", replace_all=True)
     assert not many.is_error and bench.ctx.count(many.text) <= bench.ctx.caps.diff + 100
     small = bench.call("edit", path="big.txt", old="new line 39999\n", new="end\n")
-    assert "@@ -39997,5 +39997,5 @@" in small.text and "+end\n" in small.text
+    assert "@@ -39997,4 +39997,4 @@" in small.text and "+end\n" in small.text
 
 
 _WRITER = """

@@ -151,11 +151,11 @@ _LONG = ("long " * 300, "z" * 2000)
     st.booleans(),
 )  # fmt: skip
 def test_pages_join_up_to_the_file(bench: Bench, lines: list[str], end: str, final: bool) -> None:
-    """Whatever the file holds, following the offsets gives all of it, once, in order."""
+    """Whatever the file holds, and however its lines end, following the offsets gives all of it, once, in order."""
     text = end.join(lines) + (end if final else "")
     bench.with_caps(read=300).write("any.txt", text)
     if text:
-        assert pages(bench, "read", path="any.txt") == text.replace("\r\n", "\n")
+        assert pages(bench, "read", path="any.txt") == text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def test_encodings(bench: Bench) -> None:
@@ -175,6 +175,35 @@ def test_encodings(bench: Bench) -> None:
         assert told in output.text and "CRLF" in output.text and "\r" not in output.text
     bench.write("mixed.txt", "gut ü\n".encode() * 20_000 + b"bad \xff\n")
     assert body(bench.call("read", path="mixed.txt", offset=20_001)) == "bad \ufffd\n"
+
+
+@pytest.mark.parametrize(
+    ("codec", "told", "text"),
+    [
+        ("gbk", "GB18030", "// 止盈点数(点) — 32个pip=320点\nint x = 1;\n"),
+        ("gb18030", "GB18030", "你好，世界。\n"),
+        ("gbk", "GB18030", "繁體字在國標擴展裡也有，這是一個測試。\n這裡的人們說中文，我們不是外國人。\n"),
+        ("big5", "Big5", "繁體字在這裡也有，這是一個測試。\n"),
+        ("cp932", "Shift-JIS", "# これはテストです\nx = 1\n"),
+        ("euc_jp", "EUC-JP", "# これはテストです\nx = 1\n"),
+        ("euc_kr", "EUC-KR", "# 이것은 시험입니다\nx = 1\n"),
+        ("latin-1", "Latin-1", "größe = 1 # für déjà vu, naïve señor, ÀÉÎ\n"),
+        ("cp1252", "Latin-1", "“quoted” – it’s €5\n"),
+    ],
+)
+def test_older_encodings(bench: Bench, codec: str, told: str, text: str) -> None:
+    """Text in an older encoding is read as what it says, wherever in the file it begins, and the encoding is told."""
+    for ahead in (0, 100_000):
+        bench.write("old.txt", b"#\n" * (ahead // 2) + text.encode(codec))
+        output = bench.call("read", path="old.txt", offset=ahead // 2 + 1)
+        assert body(output) == text and told in output.text
+
+
+def test_one_bad_byte_does_not_make_another_encoding(bench: Bench) -> None:
+    """UTF-8 text with a damaged place stays UTF-8, with that place shown as U+FFFD and counted."""
+    bench.write("log.txt", "中文日志 ok\n".encode() * 20 + "中".encode()[:2] + b"\n" + "好\n".encode())
+    output = bench.call("read", path="log.txt", offset=20)
+    assert body(output) == "中文日志 ok\n\ufffd\n好\n" and "U+FFFD: 1" in output.text
 
 
 @pytest.mark.parametrize(

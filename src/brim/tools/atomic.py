@@ -21,11 +21,12 @@ from brim.tools.filestate import remember
 from brim.tools.paths import is_inside, reason
 
 
-def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> None:
-    """Write `data` to `path` (a real path), creating folders as needed. Raises ToolError with the system's reason."""
+def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> str:
+    """Write `data` to `path` (a real path), creating folders as needed. Returns what a reader of the answer should know
+    ("; " and a clause, or ""). Raises ToolError with the system's reason."""
     temporary: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent, shown)
         if not is_inside(
             Path(os.path.realpath(path.parent)),
             ctx.workspace,
@@ -35,7 +36,8 @@ def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> None:
                 f"cannot write {shown}: its folder is outside the workspace ({os.path.realpath(path.parent)})"
             )
         before = os.stat(path, follow_symlinks=False) if os.path.lexists(path) else None
-        if before is not None and not os.access(path, os.W_OK):
+        # Root could write it all the same; whoever took away every right to write did not mean that.
+        if before is not None and not (os.access(path, os.W_OK) and before.st_mode & 0o222):
             raise ToolError(f"cannot write {shown}: the file is read-only", hint="chmod u+w makes it writable")
         temporary = path.parent / f".{path.name[:80]}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
         fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -48,6 +50,8 @@ def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> None:
                 with contextlib.suppress(OSError):
                     os.fchown(fd, before.st_uid, before.st_gid)
                     os.fchmod(fd, stat.S_IMODE(before.st_mode))
+            if before is not None:
+                _copy_attributes(path, fd)
             os.fsync(fd)
             os.rename(temporary, path)
             temporary = None
@@ -55,12 +59,32 @@ def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> None:
         finally:
             os.close(fd)
         _sync_folder(path.parent)
+        names = 1 if before is None else before.st_nlink
+        return f"; its {names} hard links were parted: the other names keep the former content" if names > 1 else ""
     except OSError as error:
         raise ToolError(f"cannot write {shown}: {reason(error)}; it is unchanged") from None
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def _make_folder(folder: Path, shown: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        file = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+        raise ToolError(f"cannot write {shown}: {file.name} is a file, not a folder; nothing was written") from None
+
+
+def _copy_attributes(path: Path, fd: int) -> None:
+    """Access lists and other extended attributes, as far as they can be had and set."""
+    if not hasattr(os, "listxattr"):
+        return
+    with contextlib.suppress(OSError):
+        for name in os.listxattr(path):
+            with contextlib.suppress(OSError):
+                os.setxattr(fd, name, os.getxattr(path, name))
 
 
 def checkpoint(ctx: ToolContext, path: Path, before: bytes | None, after: bytes | None) -> dict[str, Any]:

@@ -11,11 +11,13 @@ from brim.tools.textfile import with_newlines
 # More differing lines than this on either side are told by their number: comparing them would be quadratic.
 _COMPARED = 1_500
 _CONTEXT = 3
+# Stands at the end of a line without a line end while lines are compared; it is in no text of ours.
+_OPEN = "\ufdd0"
 
 
 def bounded_diff(before: str, after: str, shown: str, ctx: ToolContext) -> str:
     """Differences line by line, line ends apart, within the cap for diffs. "" where there are none."""
-    old, new = with_newlines(before, "\n").split("\n"), with_newlines(after, "\n").split("\n")
+    old, new = _lines(before), _lines(after)
     if old == new:
         return ""
     first = 0
@@ -27,12 +29,25 @@ def bounded_diff(before: str, after: str, shown: str, ctx: ToolContext) -> str:
     start = max(0, first - _CONTEXT)
     end_old, end_new = min(len(old), len(old) - last + _CONTEXT), min(len(new), len(new) - last + _CONTEXT)
     if max(end_old, end_new) - start > _COMPARED:
-        return f"(lines {first + 1}-{len(old) - last} replaced by {len(new) - last - first} lines)\n"
+        gone, came = len(old) - last - first, len(new) - last - first
+        if not gone:
+            return f"({came} lines inserted as lines {first + 1}-{first + came})\n"
+        return f"(lines {first + 1}-{first + gone} " + (f"replaced by {came} lines)\n" if came else "removed)\n")
     lines = difflib.unified_diff(old[start:end_old], new[start:end_new], shown, shown, lineterm="", n=_CONTEXT)
-    text = "".join(line + "\n" for line in _renumbered(lines, start))
+    text = "".join(line + "\n" for line in _renumbered(lines, start)).replace(_OPEN, "\n\\ No newline at end of file")
     out = BoundedOutput(Limits(ctx.caps.diff), ctx.count, advise=_advise, collapse=False)
-    out.feed(text.encode("utf-8", "replace"))
+    out.feed(text.encode("utf-8", "surrogateescape"))
     return out.finish().text
+
+
+def _lines(text: str) -> list[str]:
+    """Without their ends; a last line that has none is marked, and so another one than the same with one."""
+    lines = with_newlines(text, "\n").split("\n")
+    if lines[-1]:
+        lines[-1] += _OPEN
+    else:
+        lines.pop()
+    return lines
 
 
 def _advise(gap: Gap) -> str:

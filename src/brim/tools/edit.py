@@ -6,7 +6,6 @@ it goes to. Only what differs between old and new text is spliced into the file'
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -18,11 +17,9 @@ from brim.errors import ToolError
 from brim.tools.atomic import checkpoint, in_whole, replace_file
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.diffs import bounded_diff
+from brim.tools.misses import find_equivalent, why_missing
 from brim.tools.paths import refuse_special, require_inside
 from brim.tools.textfile import load_text, with_newlines
-
-# Lines looked at, at most, to find the one that is nearest to a text that is not there.
-_SEARCHED_LINES = 20_000
 
 
 class EditArguments(msgspec.Struct, frozen=True):
@@ -47,27 +44,36 @@ def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
     if with_newlines(asked.old, "\n") == with_newlines(asked.new, "\n"):
         raise ToolError("old and new are the same text; nothing to change")
     file = load_text(ctx, real, asked.path)
-    spans = find_spans(file.text, asked.old)
+    old, new = asked.old, asked.new
+    if file.encoding.bom:
+        old, new = old.removeprefix("\ufeff"), new.removeprefix("\ufeff")
+    if file.only_returns:
+        old, new = re.sub(r"\r\n?", "\n", old), re.sub(r"\r\n?", "\n", new)
+    spans, told = find_spans(file.text, old), ""
+    if not spans and (spans := find_equivalent(file.text, old, find_spans)):
+        told = "; found where accents are composed in another way than in old"
     if not spans:
         raise ToolError(
-            f"old was not found in {asked.path}; nothing was changed{nearest(file.text, asked.old)}",
+            f"old was not found in {asked.path}; nothing was changed"
+            + ("; the file is empty" if not file.text else why_missing(file.text, old, new)),
             hint="read the file and copy the text exactly",
         )
-    if not asked.replace_all and (len(spans) > 1 or _overlaps(file.text, asked.old, spans[0])):
+    if not asked.replace_all and (len(spans) > 1 or _overlaps(file.text, old, spans[0])):
         lines = ", ".join(str(file.text.count("\n", 0, start) + 1) for start, _ in spans[:10])
         lines += f" and {len(spans) - 10} more" if len(spans) > 10 else ""
+        where = f"lines {lines}" if len(spans) > 1 else f"line {lines}, overlapping"
         raise ToolError(
-            f"old is found {max(len(spans), 2)} times in {asked.path} (lines {lines}); nothing was changed",
+            f"old is found {max(len(spans), 2)} times in {asked.path} ({where}); nothing was changed",
             hint="give more of the text around it, or replace_all: true",
         )
-    text = splice(file.text, spans, asked.new, file.newline)
+    text = splice(file.text, spans, new, file.newline)
     data = file.encode(text, asked.path)
     saved = checkpoint(ctx, real, file.raw, data)
-    replace_file(ctx, real, data, asked.path)
+    broke = replace_file(ctx, real, data, asked.path)
     places = f"{len(spans)} place" + ("" if len(spans) == 1 else "s")
     diff = bounded_diff(file.text, text, asked.path, ctx)
     return ToolOutput(
-        f"{diff}[edited {asked.path}: {places}, {len(file.raw)} -> {len(data)} bytes]",
+        f"{diff}[edited {asked.path}: {places}, {len(file.raw)} -> {len(data)} bytes{told}{broke}]",
         False,
         {"changed": True, "replaced": len(spans), "checkpoint": saved},
     )
@@ -138,36 +144,6 @@ def _newline_at(text: str, start: int, end: int, default: str) -> str:
     return "\r\n" if at and text[at - 1] == "\r" else "\n"
 
 
-def nearest(text: str, old: str) -> str:
-    """A sentence on the line that is most like what was looked for; "" where nothing is."""
-    lines = with_newlines(text, "\n").split("\n")
-    wanted = [line for line in with_newlines(old, "\n").split("\n") if line.strip()]
-    if not wanted:
-        return ""
-    squeezed = " ".join(old.split())
-    first = wanted[0]
-    for number, line in enumerate(lines, 1):
-        if " ".join(line.split()) == " ".join(first.split()):
-            block = " ".join(" ".join(lines[number - 1 : number - 1 + old.count("\n") + 1]).split())
-            if line != first or block == squeezed:
-                return f"; line {number} differs only in blanks: {line[:200]!r}"
-            for ahead, (have, want) in enumerate(
-                zip(lines[number - 1 :], old.replace("\r\n", "\n").split("\n"), strict=False)
-            ):
-                if have != want:
-                    return (
-                        f"; it begins at line {number}, but line {number + ahead} is {have[:200]!r}, not {want[:200]!r}"
-                    )
-    best, found = 0.5, 0
-    matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(first.strip()[:300])
-    for number, line in enumerate(lines[:_SEARCHED_LINES], 1):
-        matcher.set_seq1(line.strip()[:300])
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, found = ratio, number
-    return f"; the nearest is line {found}: {lines[found - 1][:200]!r}" if found else ""
-
-
 EDIT = Tool(
     name="edit",
     description="Replace exact text in a file. old must occur once, unless replace_all.",
@@ -185,6 +161,6 @@ EDIT = Tool(
     aliases={
         "file_path": "path", "filePath": "path", "file": "path", "filename": "path", "old_string": "old", "new_string": "new",
         "old_str": "old", "new_str": "new", "oldString": "old", "newString": "new", "old_text": "old", "new_text": "new",
-        "replaceAll": "replace_all",
+        "oldText": "old", "newText": "new", "replaceAll": "replace_all",
     },
 )  # fmt: skip

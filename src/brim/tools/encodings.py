@@ -6,6 +6,8 @@ import codecs
 
 import msgspec
 
+from brim.tools.legacy import TOLD, legacy_encoding
+
 SAMPLE = 64 * 1024
 
 _MAGIC = (
@@ -61,7 +63,7 @@ class Encoding(msgspec.Struct, frozen=True):
     @property
     def told(self) -> str:
         """For people: "UTF-16", "UTF-8 with BOM" and so on."""
-        plain = {"utf-16-le": "UTF-16 (LE)", "utf-16-be": "UTF-16 (BE)", "cp1252": "Windows-1252 (Latin-1)"}
+        plain = {"utf-16-le": "UTF-16 (LE)", "utf-16-be": "UTF-16 (BE)", "cp1252": "Windows-1252 (Latin-1)"} | TOLD
         name = plain.get(self.name, self.name.upper())
         return f"{name} with BOM" if self.bom and self.name == "utf-8" else name
 
@@ -88,7 +90,27 @@ def detect(sample: bytes, *, all_of_it: bool) -> Encoding | str:
         return Encoding(wide)
     if valid or 0 in sample or controls > len(sample) * 0.02:
         return "a binary file"
+    if is_mostly_utf8(sample):
+        return Encoding("utf-8")
+    if legacy := legacy_encoding(sample):
+        return Encoding(legacy)
     return Encoding("cp1252" if _is_cp1252(sample) else "latin-1")
+
+
+def first_wide(data: bytes) -> int:
+    """Where the first byte beyond ASCII stands, or the length."""
+    at = 0
+    while at < len(data) and data[at : at + SAMPLE].isascii():
+        at += SAMPLE
+    return next((at + place for place, byte in enumerate(data[at : at + SAMPLE]) if byte > 0x7F), len(data))
+
+
+def is_mostly_utf8(sample: bytes) -> bool:
+    """Whether the wide characters that are valid UTF-8 are many more than the bytes that are not: text with an accident."""
+    text = sample.decode("utf-8", "replace")
+    strays = text.count("\ufffd") - sample.count(b"\xef\xbf\xbd")
+    wide = sum(char > "\x7f" for char in text) - text.count("\ufffd")
+    return wide > 4 * strays
 
 
 def _is_utf8(sample: bytes, all_of_it: bool) -> bool:

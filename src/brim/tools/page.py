@@ -26,16 +26,17 @@ class Page:
     """The asked-for part of a stream of text, and counts of all of it.
 
     `text` starts at line `offset`, character `char` of it, and holds at most `limit` lines and `most` characters.
-    CR LF is read as one line end; a lone CR is kept.
+    CR LF is read as one line end; a lone CR is kept, but for `only_returns`, where it is a line end, too.
     """
 
-    def __init__(self, offset: int, limit: int | None, char: int, most: int) -> None:
+    def __init__(self, offset: int, limit: int | None, char: int, most: int, *, only_returns: bool = False) -> None:
         self.offset, self.limit, self.char = offset, limit, char
         self.replaced = self.crlf = 0
         self.total_lines = self.total_chars = 0
         self.line_chars = 0
         """Characters of line `offset`, its end not counted; known once the stream has passed it."""
         self.lone_returns = False
+        self.only_returns = only_returns
         self.unfinished = False
         """Whether the stream goes on after what was fed: the counts are of its beginning."""
         self._most = most
@@ -75,6 +76,8 @@ class Page:
             if pairs:
                 text = text.replace("\r\n", "\n")
             self.lone_returns = self.lone_returns or "\r" in text
+            if self.only_returns:
+                text = text.replace("\r", "\n")
         if text:
             self._take(text)
 
@@ -82,7 +85,7 @@ class Page:
         if self._return:
             self._return = False
             self.lone_returns = True
-            self._take("\r")
+            self._take("\n" if self.only_returns else "\r")
         self.total_lines = self._line - 1 + (1 if self._ends_open else 0)
 
     def _take(self, text: str) -> None:
@@ -147,7 +150,7 @@ def page_output(page: Page, shown: str, size: int, encoding: Encoding | None, ct
             else f", {page.crlf} of them end in CRLF"
         )
     if page.lone_returns:
-        about += ", with lone CRs"
+        about += ", CR line ends" if page.only_returns else ", with lone CRs"
     if page.total_lines and page.ends_open and not page.unfinished:
         about += ", no newline at the end"
     meta: dict[str, Any] = {

@@ -55,6 +55,8 @@ def resolve_path(workspace: Path, path: str | Path) -> Resolved:
 
 def require_inside(workspace: Path, path: str | Path, granted: Iterable[Path] = (), *, what: str = "use") -> Path:
     """The real path, where tools may go there. Raises ToolError that names the real target otherwise."""
+    if not os.fspath(path).strip():
+        raise ToolError("path is empty", hint="give the path of a file, relative to the workspace")
     resolved = resolve_path(workspace, path)
     if resolved.inside or is_inside(resolved.path, workspace, granted):
         return resolved.path

@@ -16,7 +16,7 @@ import msgspec
 
 from brim.errors import ToolError
 from brim.tools.context import Tool, ToolContext, ToolOutput
-from brim.tools.encodings import SAMPLE, Encoding, detect
+from brim.tools.encodings import SAMPLE, Encoding, detect, first_wide, is_mostly_utf8
 from brim.tools.filestate import remember
 from brim.tools.page import Page, page_chars, page_output
 from brim.tools.paths import open_regular, require_inside
@@ -58,15 +58,32 @@ def _read(asked: ReadArguments, ctx: ToolContext) -> ToolOutput:
                 hint="use bash with a program for this kind of file",
             )
         remember(ctx, real, fd)
-        page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), page_chars(ctx))
+        page = _page(asked, sample, encoding, ctx)
         if not _stream(fd, encoding, page, ctx.caps.read_bytes):
             # A file that is not UTF-8 after all, and shows it only after the sample.
-            encoding = Encoding("cp1252" if encoding.name == "utf-8" else "latin-1")
-            page = Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), page_chars(ctx))
+            encoding = _later_encoding(fd)
+            page = _page(asked, sample, encoding, ctx)
             _stream(fd, encoding, page, ctx.caps.read_bytes)
     finally:
         os.close(fd)
     return page_output(page, asked.path, size, encoding, ctx)
+
+
+def _page(asked: ReadArguments, sample: bytes, encoding: Encoding, ctx: ToolContext) -> Page:
+    begins = sample[len(encoding.bom) :].decode(encoding.name, "replace")
+    # A file of an old Mac: its lines end in CR alone.
+    only_returns = "\r" in begins and "\n" not in begins and not begins.endswith("\r\n")
+    return Page(max(asked.offset, 1), asked.limit, max(asked.char, 1), page_chars(ctx), only_returns=only_returns)
+
+
+def _later_encoding(fd: int) -> Encoding:
+    """What a file is in whose first bytes beyond ASCII stand far in it, and are no UTF-8."""
+    at = 0
+    while (data := os.pread(fd, _CHUNK, at)) and data.isascii():
+        at += len(data)
+    sample = os.pread(fd, SAMPLE, at + first_wide(data))
+    found = detect(sample, all_of_it=False)
+    return found if isinstance(found, Encoding) and found.name != "utf-8" else Encoding("latin-1")
 
 
 def _similar(folder: Any, name: str) -> str:
@@ -103,7 +120,7 @@ def _stream(fd: int, encoding: Encoding, page: Page, most: int) -> bool:
         text, used = codecs.utf_8_decode(data, "replace", False)
         marks = text.count("\ufffd")
         if marks and (marks := marks - data[:used].count(b"\xef\xbf\xbd")):
-            if not seen_wide and not _any_valid_wide(data[:used]):
+            if not seen_wide and not is_mostly_utf8(data[:used]):
                 return False
             page.replaced += marks
         seen_wide = True
@@ -114,10 +131,6 @@ def _stream(fd: int, encoding: Encoding, page: Page, most: int) -> bool:
     page.feed(tail)
     page.close()
     return True
-
-
-def _any_valid_wide(data: bytes) -> bool:
-    return not data.decode("utf-8", "ignore").isascii()
 
 
 READ = Tool(

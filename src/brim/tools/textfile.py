@@ -13,20 +13,26 @@ import msgspec
 
 from brim.errors import ToolError
 from brim.tools.context import ToolContext
-from brim.tools.encodings import SAMPLE, Encoding, detect
+from brim.tools.encodings import SAMPLE, Encoding, detect, first_wide
 from brim.tools.filestate import refuse_changed
 from brim.tools.paths import open_regular
 
 
 class TextFile(msgspec.Struct, frozen=True):
-    """`raw` are the bytes on disk; `text` is all of them but the byte order mark, line ends as they are."""
+    """`raw` are the bytes on disk; `text` is all of them but the byte order mark, line ends as they are.
+
+    Of a file whose lines all end in CR alone (`only_returns`, an old Mac's) the text has LF in their place.
+    """
 
     raw: bytes
     text: str
     encoding: Encoding
+    only_returns: bool = False
 
     def encode(self, text: str, shown: str) -> bytes:
         """`text` as bytes of this file. Raises ToolError for a character that its encoding does not have."""
+        if self.only_returns:
+            text = with_newlines(text, "\r")
         try:
             return self.encoding.bom + text.encode(self.encoding.name, _errors(self.encoding))
         except UnicodeEncodeError as error:
@@ -72,12 +78,27 @@ def load_text(ctx: ToolContext, path: Path, shown: str) -> TextFile:
     encoding = detect(raw[:SAMPLE], all_of_it=len(raw) <= SAMPLE)
     if isinstance(encoding, str):
         raise ToolError(f"{shown} is {encoding}, not a text file; nothing was written")
-    try:
-        text = raw[len(encoding.bom) :].decode(encoding.name, _errors(encoding))
-    except UnicodeDecodeError:
+    if encoding == Encoding("utf-8") and len(raw) > SAMPLE and raw[:SAMPLE].isascii():
+        start = first_wide(raw)
+        later = detect(raw[start : start + SAMPLE], all_of_it=len(raw) <= start + SAMPLE)
+        encoding = later if isinstance(later, Encoding) else encoding
+    text = _decoded(raw, encoding)
+    if text is None:
         encoding = Encoding("latin-1")
         text = raw.decode("latin-1")
+    if "\r" in text and "\n" not in text:
+        return TextFile(raw, text.replace("\r", "\n"), encoding, only_returns=True)
     return TextFile(raw, text, encoding)
+
+
+def _decoded(raw: bytes, encoding: Encoding) -> str | None:
+    """The text, None where these very bytes would not come back from it."""
+    try:
+        text = raw[len(encoding.bom) :].decode(encoding.name, _errors(encoding))
+        exact = encoding.name.startswith("utf-") or text.encode(encoding.name) == raw
+    except UnicodeError:
+        return None
+    return text if exact else None
 
 
 _LINE_END = re.compile(r"\r\n|\n")

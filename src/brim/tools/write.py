@@ -29,7 +29,7 @@ async def run_write(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutpu
 
 def _write(asked: WriteArguments, ctx: ToolContext) -> ToolOutput:
     if not asked.path.strip() or asked.path.endswith("/"):
-        raise ToolError(f"{asked.path!r} names no file")
+        raise ToolError(f"{asked.path!r} names no file", hint="give the path of a file; its folders are made as needed")
     real = require_inside(ctx.workspace, asked.path, ctx.granted, what="write")
     exists = os.path.lexists(real)
     if exists:
@@ -39,9 +39,13 @@ def _write(asked: WriteArguments, ctx: ToolContext) -> ToolOutput:
         del ctx.files[real]
     old = load_text(ctx, real, asked.path) if exists else None
     text, notes = asked.content, []
+    if old is not None and old.encoding.bom:
+        text = text.removeprefix("\ufeff")
     if old is not None and old.all_crlf and "\r" not in text:
         text = with_newlines(text, "\r\n")
         notes.append("CRLF line ends kept")
+    elif old is not None and old.only_returns:
+        notes.append("CR line ends kept")
     encoder = old or TextFile(b"", "", Encoding("utf-8"))
     try:
         data = encoder.encode(text, asked.path)
@@ -53,13 +57,13 @@ def _write(asked: WriteArguments, ctx: ToolContext) -> ToolOutput:
             f"[{asked.path} already has this content; {len(data)} bytes, unchanged]", False, {"changed": False}
         )
     saved = checkpoint(ctx, real, None if old is None else old.raw, data)
-    replace_file(ctx, real, data, asked.path)
+    broke = replace_file(ctx, real, data, asked.path)
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
     diff = "" if old is None else bounded_diff(old.text, text, asked.path, ctx)
     did = "wrote" if old is not None else "created"
     told = "".join(f"; {note}" for note in notes)
     size = f"{lines} line{'' if lines == 1 else 's'}, {len(data)} bytes"
-    return ToolOutput(f"{diff}[{did} {asked.path}: {size}{told}]", False, {"changed": True, "checkpoint": saved})
+    return ToolOutput(f"{diff}[{did} {asked.path}: {size}{told}{broke}]", False, {"changed": True, "checkpoint": saved})
 
 
 WRITE = Tool(
