@@ -73,3 +73,20 @@ def test_where_a_pattern_starts(bench: Bench) -> None:
     assert not none.is_error and "No files match 'nowhere/*.py'" in none.text
     assert "hidden (.github)" in bench.call("glob", pattern="*.yml").text
     assert bench.call("glob", pattern=" ").is_error
+
+
+def test_what_is_asked_for_by_name_is_listed(bench: Bench) -> None:
+    """A pattern that names hidden files finds them, the very path of an ignored file or of a link does too, outside none."""
+    for name in (".env", ".github/w.yml", "a/.eslintrc.json", "x.log", "real.py", ".git/config", "app/[id]/page.tsx"):
+        bench.write(name, "x")
+    bench.write(".gitignore", "*.log\n")
+    (bench.root / "link.py").symlink_to("real.py")
+    (bench.root / "out.py").symlink_to("/etc/hosts")
+    for pattern, found in {
+        ".env*": [".env"], "**/.eslintrc*": ["a/.eslintrc.json"], ".github/*.yml": [".github/w.yml"], "x.log": ["x.log"],
+        ".*": [".env", ".gitignore", "a/.eslintrc.json"], "link.py": ["link.py"], "out.py": [], "*.log": [],
+        "app/[id]/page.tsx": ["app/[id]/page.tsx"], "app/[id]": ["app/[id]/page.tsx"], "{.env,x.log}": [".env"],
+    }.items():  # fmt: skip
+        assert matches(bench.call("glob", pattern=pattern).text) == found, pattern
+    assert "no_ignore: true lists them" in bench.call("glob", pattern="*.log").text
+    assert not bench.call("glob", pattern="*" * 2000).is_error

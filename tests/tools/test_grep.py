@@ -307,6 +307,85 @@ def test_crlf_and_latin1_and_utf16(bench: Bench) -> None:
     ]  # fmt: skip
 
 
+def test_names_of_any_kind(bench: Bench) -> None:
+    """Each line is told under its file's own name: colons, blanks, dashes, brackets, bytes that are no UTF-8, line ends."""
+    names = [
+        "co:lon:1.txt",
+        "we ird/na me.txt",
+        "-dash.txt",
+        "app/[id]/p.txt",
+        "ünï.txt",
+        "$HOME.txt",
+        "'q\".txt",
+        "a\nb.txt",
+    ]
+    for name in names:
+        bench.write(name, "needle\n" * 2)
+    bench.write("long\nname.txt", "x" * 200_000 + "needle\n")
+    bench.write("bin\nary.bin", b"needle\0" + bytes(range(256)))
+    with open(os.fsencode(bench.root) + b"/bad\xff.txt", "wb") as file:
+        file.write(b"needle\n")
+    output = bench.call("grep", pattern="needle")
+    shown = [name.replace("\n", "?") for name in names]
+    expected = [f"{name}:{line}:needle" for name in shown for line in (1, 2)] + ["bad\ufffd.txt:1:needle"]
+    lines = matches(output.text)
+    assert set(expected) <= set(lines) and len(lines) == len(expected) + 1
+    assert any(line.startswith("long?name.txt:1:[") for line in lines) and "bin?ary.bin" in output.text
+    assert "18 matching lines" in output.text and "10 files" in output.text
+    assert "new?line" not in output.text and len(matches(bench.call("glob", pattern="**/*.txt").text)) == 10
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        (r"foo\(\):\n    return", ["crlf.py:1", "crlf.py:2", "lf.py:1", "lf.py:2"]),
+        ("foo():\n    return bar", []),
+        (r"def.*\r?\n.*bar$", ["crlf.py:1", "crlf.py:2", "lf.py:1", "lf.py:2"]),
+        ("bar$", ["crlf.py:2", "lf.py:2"]),
+        (r"^$", ["crlf.py:3", "lf.py:3"]),
+        (r"bar\r", ["crlf.py:2"]),
+        (r"(?s)def.*end", [f"{name}.py:{line}" for name in ("crlf", "lf") for line in (1, 2, 3, 4)]),
+        (r"def[\s\S]*?bar", ["crlf.py:1", "crlf.py:2", "lf.py:1", "lf.py:2"]),
+        (r"[^\n]end", ["crlf.py:4", "lf.py:4"]),
+        (r"\\n", ["lf.py:5"]),
+    ],
+)
+def test_line_ends_in_patterns(bench: Bench, pattern: str, found: list[str]) -> None:
+    """A pattern that names a line end is matched across lines, $ stands before either kind of line end."""
+    text = "def foo():\n    return bar\n\n end\n"
+    bench.write("lf.py", text + "s = 'a\\nb'\n")
+    bench.write("crlf.py", text.replace("\n", "\r\n"))
+    output = bench.call("grep", pattern=pattern)
+    assert [":".join(line.split(":")[:2]) for line in matches(output.text)] == found
+    assert not output.is_error and "\r" not in output.text and output.meta["total_lines"] == len(found)
+    literal = bench.call("grep", pattern="foo():\n    return bar\n", literal=True)
+    assert len(matches(literal.text)) == 4
+
+
+def test_what_found_nothing_says_why_it_may(bench: Bench) -> None:
+    """No match is not the same as an include that fits no file, or a pattern in another tool's language."""
+    bench.write("src/a.py", "foo\n")
+    bench.write(".github/w.yml", "foo\n")
+    for include in (".py", "py", "*.PY", "src", "[z", "{a,b", "*.ts,*.js"):
+        assert "No file there fits the include" in bench.call("grep", pattern="foo", include=include).text, include
+    for include in ("*.py", "src/**", "src/", f"{bench.root}/src/**", "./src/*.py"):
+        output = bench.call("grep", pattern="bar", include=include)
+        assert "No matching lines" in output.text and "fits the include" not in output.text
+        assert matches(bench.call("grep", pattern="foo", include=include).text) == ["src/a.py:1:foo"], include
+    assert matches(bench.call("grep", pattern="foo", include=".github/**").text) == [".github/w.yml:1:foo"]
+    assert "a|b finds either" in bench.call("grep", pattern=r"foo\|bar").text
+    assert "grep -rnP" in bench.call("grep", pattern="foo(?=bar)").text
+    assert "wildcards belong in" in bench.call("grep", pattern="foo", path="*.py").text
+    assert (
+        "No files match" in bench.call("glob", pattern="a.PY").text
+        and "Case matters" in bench.call("glob", pattern="a.PY").text
+    )
+    assert (
+        "**/sub/**" in bench.call("glob", pattern="sub").text
+        and "{py,ts}" in bench.call("glob", pattern="*.a,*.b").text
+    )
+
+
 def test_unreadable_files_are_said(bench: Bench) -> None:
     """A file that cannot be read is said to be so; the rest is searched."""
     bench.write("ok.txt", "needle\n")
@@ -369,6 +448,17 @@ def test_any_chunks_give_the_same(files: dict[str, list[str]], data: st.DataObje
         ("a.b", ["a.b"], ["axb"]),
         ("{a", ["{a"], []),
         ("汉*", ["汉字"], ["字"]),
+        ("app/[id]/*", ["app/[id]/page.tsx", "app/i/page.tsx"], ["app/id/page.tsx", "app/x/page.tsx"]),
+        ("app/[[...slug]]/*", ["app/[[...slug]]/page.tsx"], ["app/slug/page.tsx"]),
+        ("app/[[...sign-in]]/*.js", ["app/[[...sign-in]]/a.js"], []),
+        ("[z-a]", ["[z-a]"], ["z"]),
+        ("[!a]x", ["bx", "[!a]x"], ["ax"]),
+        ("app/(auth)/*", ["app/(auth)/x"], ["app/auth/x"]),
+        ("{br}/*", ["{br}/x"], ["br/x"]),
+        ("a{b,{c}}d", ["abd", "a{c}d"], ["acd"]),
+        ("{a,{b,c}}.x", ["a.x", "b.x", "c.x"], ["{b,c}.x"]),
+        ("a{,b}.x", ["a.x", "ab.x"], []),
+        (r"a\{b,c}", ["a{b,c}"], ["ab"]),
     ],
 )
 def test_globs(glob: str, yes: list[str], no: list[str]) -> None:

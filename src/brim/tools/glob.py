@@ -15,10 +15,10 @@ from brim.errors import ToolError
 from brim.tools.child import run_child
 from brim.tools.cleaning import show_controls
 from brim.tools.context import Tool, ToolContext, ToolOutput
-from brim.tools.globs import compile_glob, fixed_folder
+from brim.tools.globs import compile_glob, fixed_folder, wants_hidden
 from brim.tools.grep import but_not, fit_records, left_out_below, search_start
 from brim.tools.listing import Listing
-from brim.tools.paths import resolve_path
+from brim.tools.paths import require_inside, resolve_path
 from brim.tools.ripgrep import Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
 
@@ -42,8 +42,9 @@ async def run_glob(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     listing = Listing(max(1, ctx.caps.glob), Spool(ctx.blobs, ctx.caps.blob_bytes))
     found = Names(compile_glob(pattern), start, listing, None if closed is None else but_not(closed, ctx, None))
     skipped = Skipped()
+    walk = walk_options(ctx.workspace, no_ignore=asked.no_ignore, hidden=wants_hidden(asked.pattern))
     ended = await run_child(
-        [find_ripgrep(), "--files", "--null", *walk_options(ctx.workspace, no_ignore=asked.no_ignore), "--", start],
+        [find_ripgrep(), "--files", "--null", *walk, "--", start],
         cwd=ctx.workspace,
         env=os.environ,
         stdout=found.feed,
@@ -52,6 +53,8 @@ async def run_glob(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
         sweep=False,
     )
     skipped.close()
+    if not listing.records:
+        found.take_named(_named_file(asked, ctx))
     return _answer(asked, found.listing, skipped, ended.timed_out, ctx, closed)
 
 
@@ -64,13 +67,23 @@ def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
     if whole_path:
         root = f"{ctx.workspace}/"
         base, pattern = (root, pattern.removeprefix(root)) if pattern.startswith(root) else ("/", pattern.lstrip("/"))
-    if (resolve_path(ctx.workspace, os.path.join(base, pattern)).path).is_dir():
+    if len(pattern) < 1_000 and resolve_path(ctx.workspace, os.path.join(base, pattern)).path.is_dir():
         pattern = os.path.join(pattern, "**")  # a folder's name: what is in it
     folder = fixed_folder(pattern)
     start = search_start(os.path.join(base, folder) if folder else base, ctx, missing_ok=bool(folder))
     rest = pattern.removeprefix("./").removeprefix(folder).lstrip("/") or "**"
     # What is left of a whole path still is one, even if no slash is left in it.
     return ("/" if folder or whole_path else "") + rest, start
+
+
+def _named_file(asked: GlobArguments, ctx: ToolContext) -> bytes | None:
+    """The file that the pattern is the very path of: asked for by its name, it is listed even if it is ignored or a link."""
+    name = os.path.normpath(os.path.join(asked.path or ".", asked.pattern.strip()))
+    try:
+        real = require_inside(ctx.workspace, name, ctx.granted, what="list")
+    except ToolError:
+        return None
+    return os.fsencode(os.path.relpath(os.path.join(ctx.workspace, name), ctx.workspace)) if real.is_file() else None
 
 
 class Names:
@@ -89,14 +102,17 @@ class Names:
 
     def feed(self, data: bytes) -> None:
         *names, self._rest = (self._rest + data).split(b"\0")
-        test, cut, listing = self._test, self._cut, self.listing
+        test, cut = self._test, self._cut
         for name in names:
             if test(name[cut:]):
-                shown = name.removeprefix(b"./")
-                if self._accept is not None and not self._accept(shown):
-                    continue
-                record = shown.replace(b"\n", b"?")
-                listing.add(shown, record + b"\n", 1, [record] if listing.wants(shown) else [])
+                self.take_named(name.removeprefix(b"./"))
+
+    def take_named(self, name: bytes | None) -> None:
+        """List a file, unless it is left out."""
+        if name is None or (self._accept is not None and not self._accept(name)):
+            return
+        record = name.replace(b"\n", b"?")
+        self.listing.add(name, record + b"\n", 1, [record] if self.listing.wants(name) else [])
 
 
 def _answer(
@@ -108,7 +124,14 @@ def _answer(
     closed: LeftOut | None,
 ) -> ToolOutput:
     where = "" if asked.path in (".", "") else f" in {asked.path}"
-    notes = [note for note in (skipped.describe().replace("Not searched", "Not listed"), skipped.unreadable()) if note]
+    notes = [
+        note
+        for note in (
+            skipped.describe().replace("Not searched", "Not listed").replace("searches them", "lists them"),
+            skipped.unreadable(),
+        )
+        if note
+    ]
     if closed is not None:
         notes.append(closed.describe("listed"))
     if timed_out:
@@ -118,7 +141,7 @@ def _answer(
     total = listing.records if listing is not None else 0
     meta: dict[str, Any] = {"total": total, "timed_out": timed_out, "skipped": dict(skipped.counts)}
     if listing is None or not total:
-        text = f"[No files match {asked.pattern!r}{where}. {' '.join(notes)}".rstrip() + "]"
+        text = f"[No files match {asked.pattern!r}{where}. {' '.join([*_hints(asked.pattern), *notes])}".rstrip() + "]"
         return ToolOutput(text, False, {**meta, "shown": 0, "cut": False})
     names = [show_controls(name.decode("utf-8", "replace")) for name in listing.first()]
     plus = "more than " if timed_out else ""
@@ -140,6 +163,18 @@ def _answer(
 
     shown, text = fit_records(names, ctx.caps.glob, notice, ctx.count)
     return ToolOutput(text, False, {**meta, "shown": shown, "cut": True}, handle)
+
+
+def _hints(pattern: str) -> list[str]:
+    """What a pattern that found nothing may have been meant for."""
+    hints = []
+    if any(mark in pattern.strip() for mark in ", |") and "{" not in pattern:
+        hints.append("Several patterns are one with braces: *.{py,ts}.")
+    if not set("*?[{(/.") & set(pattern.strip()):
+        hints.append(f"Files are listed, not folders; those in a folder: **/{pattern.strip()[:100]}/**.")
+    if pattern != pattern.lower():
+        hints.append("Case matters.")
+    return hints
 
 
 GLOB = Tool(

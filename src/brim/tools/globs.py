@@ -1,7 +1,8 @@
 """Glob patterns as models write them -> a test on paths relative to the workspace.
 
 `*` and `?` stay within a folder, `**` crosses them, `{a,b}` and `[a-z]` as in a shell. A pattern without a slash is
-about names at any depth; one with a slash, if only at its beginning, is about the whole path.
+about names at any depth; one with a slash, if only at its beginning, is about the whole path. Brackets also match
+themselves, since folders are called `[id]` and models write them down as they are called.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from collections.abc import Callable
 from brim.errors import ToolError
 
 _WILD = frozenset("*?[{")
+# A part of a path that begins with a dot, and is neither "." nor "..".
+_HIDDEN = re.compile(r"(?:^|[/{,])\.[^./]")
+# A choice of plain pieces, none of them empty: what every kind of glob takes in the same way.
+_PLAIN_NAME = re.compile(r"[^][{}\\,]*(?:\{[^][{}\\,]+(?:,[^][{}\\,]+)+\}[^][{}\\,]*)*")
 
 
 def compile_glob(pattern: str) -> re.Pattern[bytes]:
@@ -72,9 +77,50 @@ def fixed_folder(pattern: str) -> str:
     return "/".join(fixed)
 
 
+def wants_hidden(pattern: str) -> bool:
+    """Whether a pattern names hidden files or folders."""
+    return _HIDDEN.search(pattern.removeprefix("./")) is not None
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a glob of a name (no slash) means the same to everybody."""
+    return "**" not in name and _PLAIN_NAME.fullmatch(name) is not None
+
+
+def _choices(pattern: str) -> dict[int, str]:
+    """Where braces and commas make a choice, as in a shell: braces without a comma of their own are just characters."""
+    found: dict[int, str] = {}
+    open_at: list[tuple[int, list[int]]] = []
+    escaped = False
+    for at, char in enumerate(pattern):
+        if escaped or char == "\\":
+            escaped = not escaped
+        elif char == "{":
+            open_at.append((at, []))
+        elif char == "," and open_at:
+            open_at[-1][1].append(at)
+        elif char == "}" and open_at:
+            start, commas = open_at.pop()
+            if commas:
+                found |= {start: "(?:", at: ")"} | dict.fromkeys(commas, "|")
+    return found
+
+
+def _bracket(inner: str) -> str:
+    """One of the characters, or the brackets as they stand; only the latter where they are no set."""
+    itself = re.escape(f"[{inner}]")
+    chars = inner.replace("\\", r"\\").replace("[", r"\[")
+    chosen = "(?!/)[" + ("^" + chars[1:] if chars[0] in "!^" else chars) + "]"
+    try:
+        re.compile(chosen)
+    except re.error:
+        return itself
+    return f"(?:{chosen}|{itself})"
+
+
 def _translate(pattern: str) -> str:
     out: list[str] = []
-    at, size, depth = 0, len(pattern), 0
+    at, size, choices = 0, len(pattern), _choices(pattern)
     while at < size:
         char = pattern[at]
         if char == "*":
@@ -98,17 +144,10 @@ def _translate(pattern: str) -> str:
             if end < 0:
                 out.append(r"\[")
             else:
-                inner = pattern[at + 1 : end].replace("\\", r"\\").replace("[", r"\[")
-                out.append("(?!/)[" + ("^" + inner[1:] if inner[0] in "!^" else inner) + "]")
+                out.append(_bracket(pattern[at + 1 : end]))
                 at = end
-        elif char == "{" and "}" in pattern[at:]:
-            depth += 1
-            out.append("(?:")
-        elif char == "}" and depth:
-            depth -= 1
-            out.append(")")
-        elif char == "," and depth:
-            out.append("|")
+        elif at in choices:
+            out.append(choices[at])
         elif char == "\\" and at + 1 < size:
             at += 1
             out.append(re.escape(pattern[at]))

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from brim.errors import ToolError
-from brim.tools.child import Ended, run_child
+from brim.tools.child import Ended, Stop, run_child
 from brim.tools.cleaning import show_controls
 from brim.tools.clusters import cut_before
 from brim.tools.context import Tool, ToolContext, ToolOutput
-from brim.tools.globs import compile_include, split_globs
+from brim.tools.globs import compile_include, is_plain_name, split_globs, wants_hidden
 from brim.tools.listing import Listing
-from brim.tools.matches import FIELD, Matches, as_shown
+from brim.tools.matches import FIELD, Matches, as_shown, display
 from brim.tools.paths import kind_of, require_inside
+from brim.tools.regexes import pattern_hint, pattern_options
 from brim.tools.ripgrep import ONE_BY_ONE, Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
 
@@ -50,18 +51,20 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     assert start is not None
     options = ["--line-number", "--column", "--with-filename", "--no-heading", "--null", "--binary", "--max-columns=0"]
     options.append("--field-match-separator=" + FIELD.decode())
-    options += walk_options(
-        ctx.workspace, no_ignore=ctx.caps.grep_no_ignore if asked.no_ignore is None else asked.no_ignore
+    include = (asked.include or "").replace(f"{ctx.workspace}/", "/")
+    walk = walk_options(
+        ctx.workspace,
+        no_ignore=ctx.caps.grep_no_ignore if asked.no_ignore is None else asked.no_ignore,
+        hidden=any(wants_hidden(glob) for glob in split_globs(include) if not glob.startswith("!")),
     )
-    options += ["--ignore-case"] * asked.ignore_case + ["--fixed-strings"] * asked.literal
-    accept: Callable[[bytes], bool] | None = None
-    if asked.include:
-        accept = compile_include(asked.include)
-        options += _types(asked.include)
+    options += walk + ["--ignore-case"] * asked.ignore_case
+    included: Callable[[bytes], bool] | None = None
+    if include:
+        included = compile_include(include)
+        options += _types(include)
     closed = left_out_below("grep", start, ctx)
-    if closed is not None:
-        accept = but_not(closed, ctx, accept)
-    command = [find_ripgrep(), *options, f"--regexp={asked.pattern}", "--", start]
+    accept = included if closed is None else but_not(closed, ctx, included)
+    command = [find_ripgrep(), *options, *pattern_options(asked.pattern, literal=asked.literal), "--", start]
     matches, skipped, ended = await _search(command, accept, asked, ctx, ctx.caps.search_timeout)
     if ended.signal == signal.SIGABRT and (left := ctx.caps.search_timeout - ended.seconds) > 0:
         # Out of memory over a file with very many matches: once more, in the way that holds none of them.
@@ -70,8 +73,38 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     if ended.code == 2 and skipped.failed and not matches.listing.records:
         matches.listing.discard()
         said = "\n".join(text for text in skipped.errors if "os error" not in text)
-        raise ToolError(f"ripgrep cannot search for {asked.pattern!r}: {said}", hint=_pattern_hint(said))
-    return _answer(asked, matches, skipped, ended, ctx, closed)
+        raise ToolError(f"ripgrep cannot search for {asked.pattern!r}: {said}", hint=pattern_hint(said))
+    hints = []
+    if not matches.listing.records and not matches.binary_count:
+        if included is not None and not ended.timed_out and not await _any_file(included, [*walk, "--", start], ctx):
+            hints.append("No file there fits the include, in which case matters: for example *.py or src/**/*.ts.")
+        if r"\|" in asked.pattern and not asked.literal:
+            hints.append(r"\| is a plain | here: a|b finds either.")
+    return _answer(asked, matches, skipped, ended, ctx, closed, hints)
+
+
+async def _any_file(included: Callable[[bytes], bool], walk: list[str], ctx: ToolContext) -> bool:
+    """Whether the walk comes by any file of the include."""
+    rest, found = b"", False
+
+    def look(data: bytes) -> None:
+        nonlocal rest, found
+        *names, rest = (rest + data).split(b"\0")
+        found = found or any(included(display(name)) for name in names)
+        if found:
+            raise Stop
+
+    command = [find_ripgrep(), "--files", "--null", *walk]
+    await run_child(
+        command,
+        cwd=ctx.workspace,
+        env=os.environ,
+        stdout=look,
+        stderr=len,
+        timeout=ctx.caps.search_timeout,
+        sweep=False,
+    )
+    return found
 
 
 async def _search(
@@ -104,7 +137,10 @@ def search_start(path: str, ctx: ToolContext, *, missing_ok: bool = False) -> st
     except OSError:
         if missing_ok:
             return None
-        raise ToolError(f"no such file or directory: {path}", hint="paths are relative to the workspace") from None
+        hint = "paths are relative to the workspace"
+        if set("*?{,|") & set(path) or " " in path:
+            hint = "path is one file or folder; wildcards belong in grep's include or glob's pattern"
+        raise ToolError(f"no such file or directory: {path}", hint=hint) from None
     if kind not in (None, "a directory"):
         raise ToolError(f"{path} is {kind}; it was not opened")
     if real == ctx.workspace:
@@ -131,29 +167,19 @@ def _types(include: str) -> list[str]:
     """The part of an include that ripgrep can judge by file name alone, as a file type: unlike its --glob, a type does
     not bring back ignored files. Whole paths are judged here, afterwards."""
     names = [glob.rstrip("/").rsplit("/", 1)[-1] for glob in split_globs(include) if not glob.startswith("!")]
-    if (
-        not names
-        or any(glob.endswith("/") for glob in split_globs(include))
-        or any("**" in n or "\\" in n for n in names)
-    ):
-        return []
-    if any(name.count("{") != name.count("}") for name in names):
+    if not names or any(glob.endswith("/") for glob in split_globs(include)) or not all(map(is_plain_name, names)):
         return []
     return [f"--type-add=brim:{name}" for name in names] + ["--type=brim"]
 
 
-def _pattern_hint(said: str) -> str:
-    if "look-around" in said or "backreferences" in said:
-        return "look-around and backreferences are not supported: search for something simpler"
-    if "\\n" in said:
-        return "a pattern is matched within one line"
-    if "size limit" in said:
-        return "use smaller repetitions"
-    return "fix the regular expression, or set literal: true to search for the text as it stands"
-
-
 def _answer(
-    asked: GrepArguments, matches: Matches, skipped: Skipped, ended: Ended, ctx: ToolContext, closed: LeftOut | None
+    asked: GrepArguments,
+    matches: Matches,
+    skipped: Skipped,
+    ended: Ended,
+    ctx: ToolContext,
+    closed: LeftOut | None,
+    hints: list[str],
 ) -> ToolOutput:
     listing, caps = matches.listing, ctx.caps
     lines = [show_controls(line.decode("utf-8", "replace").replace("\r", "")) for line in listing.first()]
@@ -184,7 +210,7 @@ def _answer(
     }
     if not listing.records:
         listing.discard()
-        text = f"[No matching lines for {asked.pattern!r}{where}. {' '.join(notes)}".rstrip() + "]"
+        text = f"[No matching lines for {asked.pattern!r}{where}. {' '.join([*hints, *notes])}".rstrip() + "]"
         return ToolOutput(text, False, {**meta, "shown_lines": 0, "cut": False})
 
     files = f"{matches.files} file" + ("" if matches.files == 1 else "s")
@@ -258,6 +284,8 @@ GREP = Tool(
     read_only=True,
     aliases={
         "noIgnore": "no_ignore", "query": "pattern", "regex": "pattern", "glob": "include", "directory": "path", "dir": "path",
-        "ignoreCase": "ignore_case", "case_insensitive": "ignore_case", "fixed_strings": "literal", "stopEarly": "stop_early",
+        "ignoreCase": "ignore_case", "case_insensitive": "ignore_case", "-i": "ignore_case",
+        "file_pattern": "include", "filePattern": "include", "include_pattern": "include", "includePattern": "include",
+        "fixed_strings": "literal", "stopEarly": "stop_early",
     },
 )  # fmt: skip

@@ -53,7 +53,7 @@ def _euc(sample: bytes, runs: list[bytes]) -> str | None:
         name = "euc_jp"
     elif words < 0.5 * total:
         return None
-    elif words >= 6 and beyond_hangul <= 0.05 * words:
+    elif len({run[at : at + 2] for run in runs for at in range(0, len(run), 2)}) >= 8 and beyond_hangul <= 0.05 * words:
         name = "euc_kr"
     elif sum(count for lead, count in leads.items() if 0xB0 <= lead <= 0xD7) >= 0.7 * words:
         name = "gb18030"

@@ -31,7 +31,9 @@ _DOT = re.compile(rb"(?m)^\./")
 
 
 def as_shown(data: bytes) -> bytes:
-    """Lines as ripgrep printed them -> `path:line:content`."""
+    """Lines as ripgrep printed them -> `path:line:content`, each ended by LF alone."""
+    if b"\r\n" in data:
+        data = data.replace(b"\r\n", b"\n")
     return _DOT.sub(b"", _COLUMN.sub(b":", data)).replace(b"\0", b":")
 
 
@@ -82,6 +84,8 @@ class Matches:
 
     def _blocks(self, data: bytes) -> None:
         """Complete lines."""
+        if data.count(b"\0") != data.count(b"\n"):
+            data = self._with_whole_names(data)
         found = _BLOCK.findall(data)
         if found and not self._all_later(found, data):
             for block, name in found:
@@ -89,6 +93,20 @@ class Matches:
         if b": binary file matches" in data:
             for match in _BINARY.finditer(data):
                 self._note_binary(match[1])
+
+    def _with_whole_names(self, data: bytes) -> bytes:
+        """A name may hold line ends: what comes before its NUL is one name all the same, shown with a ? for each."""
+        lines, begun = [], b""
+        for line in data.split(b"\n")[:-1]:
+            line = begun + line
+            begun = b""
+            if b"\0" in line or _BINARY.match(line):
+                lines.append(line)
+            else:
+                begun = line + b"?"
+        if begun:
+            self._rest = begun[:-1] + b"\n" + self._rest
+        return b"".join(line + b"\n" for line in lines)
 
     def _block(self, block: bytes, name: bytes) -> None:
         if name != self._name:
@@ -142,6 +160,7 @@ class Matches:
         column, field2, content = rest.partition(FIELD)
         if not (nul and field and field2):
             return
+        name = name.replace(b"\n", b"?")
         if name != self._name:
             self._enter(name)
         self._long = _LongLine(name, number, int(column) - 1)

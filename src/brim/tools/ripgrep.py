@@ -41,9 +41,10 @@ def find_ripgrep() -> str:
     return found
 
 
-def walk_options(workspace: Path, *, no_ignore: bool) -> list[str]:
-    """What to walk. Noise folders are left out by name, but for those that are asked for as a start."""
-    options = ["--no-config", "--color=never", "--debug"]
+def walk_options(workspace: Path, *, no_ignore: bool, hidden: bool = False) -> list[str]:
+    """What to walk. Noise folders are left out by name, but for those that are asked for as a start; `hidden` is for
+    patterns that name hidden files, which then are not left out."""
+    options = ["--no-config", "--color=never", "--debug", *["--hidden"] * hidden]
     if no_ignore:
         return [*options, "--no-ignore", "--hidden"]
     if not any((folder / ".git").exists() for folder in (workspace, *workspace.parents)):
