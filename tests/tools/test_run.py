@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from brim.tools import (
     run_calls,
     run_tool,
     storable_arguments,
+    storable_name,
     tool_schemas,
 )
 
@@ -72,7 +74,17 @@ def test_no_arguments(bench: Bench, raw: str | None) -> None:
         ("bash", '{"command": "touch ran", "command": "true"}', "'command' stands in them twice"),
         ("read", "[" * 100_000, "nested too deeply"),
         ("read", "{'path': 'a'}", "at character 2"),
-        ("read", '{"path": "a\nb"}', "at character 12"),
+        ("read", '{"path": "a\nb"}', "Invalid control character at character 12"),
+        ("read", '{"path": "a"', "they end too early, after character 12"),
+        ("read", '{"path": "a",}', "at character 14"),
+        ("read", '{"path": "a"}}', 'more text follows the object at character 14: \'{"path": "a"}}\';'),
+        ("read", '{"path": "a"}<|im_end|>', "more text follows the object"),
+        ("read", "```json\n{}\n```", "at character 1 of"),
+        ("read", '\ufeff{"path": "a"}', "byte order mark"),
+        ("read", '{"path": "C:\\Users"}', "Invalid \\escape"),
+        ("read", '{"offset": 1' + "0" * 5000 + "}", "a number in them has 5001 digits"),
+        ("read", json.dumps('{"path": "a'), "Unterminated string starting at character 10 of 11"),
+        ("read", json.dumps(json.dumps('{"path": "a"}')), "a string"),
     ],
 )
 def test_malformed_arguments_run_nothing(bench: Bench, name: str, raw: str, said: str) -> None:
@@ -105,6 +117,14 @@ def test_arguments_cut_by_the_output_limit(bench: Bench) -> None:
         ("grepp", {}, "did you mean 'grep'?"),
         ("Read", {"path": "x"}, "did you mean 'read'?"),
         ("functions.bash", {}, "did you mean 'bash'?"),
+        ("default_api:read", {}, "did you mean 'read'?"),
+        ("ReadFile", {}, "did you mean 'read'?"),
+        ("read<|channel|>commentary", {}, "did you mean 'read'?"),
+        ("mcp__fs__write", {}, "did you mean 'write'?"),
+        ("shell", {}, "did you mean 'bash'?"),
+        ("list_dir", {}, "did you mean 'glob'?"),
+        ("str_replace_editor", {}, "did you mean 'edit'?"),
+        ("search_code", {}, "did you mean 'grep'?"),
         ("zzz", {}, "tools: grep, glob, read"),
         ("", {}, "there is no tool ''"),
         ("read", {"pth": "x"}, "no parameter 'pth'; did you mean 'path'?"),
@@ -114,7 +134,7 @@ def test_arguments_cut_by_the_output_limit(bench: Bench) -> None:
         ("read", {"path": "x", "offset": True}, "must be an integer, not true"),
         ("read", {"path": "x", "offset": 1.5}, "must be an integer, not 1.5"),
         ("grep", {"pattern": "x", "no_ignore": "yes"}, "must be a boolean"),
-        ("read", {"path": "x", "file_path": "y"}, "the same parameter"),
+        ("read", {"path": "x", "file_path": "y"}, "'path' and 'file_path' are the same parameter"),
         ("read", {"path": None}, "must be a string, not null"),
         ("edit", {"path": "x"}, "'old', 'new' are missing"),
         ("write", {"path": "x", "content": "\ud83d"}, "half a character"),
@@ -136,6 +156,20 @@ def test_other_spellings_are_taken(bench: Bench) -> None:
         assert asyncio.run(run_tool("read", arguments, bench.ctx)).text.startswith("two\n[")
     assert not asyncio.run(run_tool("bash", {"cmd": "true", "timeout": "5"}, bench.ctx)).is_error
     assert not asyncio.run(run_tool("grep", {"query": "one", "noIgnore": "true"}, bench.ctx)).is_error
+
+    for raw in (
+        json.dumps('{"path": "a.txt", "offset": 2}'), '{"path": "a.txt", "offset": "2", "limit": "null"}',
+        '{"path": "a.txt", "offset": 2, "limit": "", "description": "the second line"}',
+    ):  # fmt: skip
+        assert asyncio.run(run_tool("read", raw, bench.ctx)).text.startswith("two\n[")
+        assert json.loads(storable_arguments(raw))["path"] == "a.txt"
+
+
+@pytest.mark.parametrize("name", ["functions.read", "", "re ad", "a/b:c", "x" * 300, "réad", "read<|channel|>x"])
+def test_names_are_made_ones_that_providers_take(name: str) -> None:
+    """Whatever a model called a tool, the name goes back in a form that no provider refuses."""
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", storable_name(name))
+    assert storable_name("read_2-b") == "read_2-b"
 
 
 def test_duplicate_ids_run_once(bench: Bench) -> None:

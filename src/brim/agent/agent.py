@@ -43,7 +43,7 @@ from brim.errors import (
 from brim.formats import parse_message
 from brim.providers import Done, Notice, Provider, RetryPolicy, TextDelta, ThinkingDelta, silently_cut
 from brim.providers.retry import stream_with_retries
-from brim.tools import Tool, ToolContext, ToolOutput, run_calls, storable_arguments
+from brim.tools import Tool, ToolContext, ToolOutput, run_calls, storable_arguments, storable_name
 
 MAX_STEPS = 50
 MAX_CALLS = 128
@@ -504,11 +504,14 @@ def kept_of(output: ToolOutput) -> dict[str, Any] | None:
 
 
 def storable(message: Message) -> Message:
-    """The message with call arguments that are no JSON object made one, so that no later request is refused for them."""
+    """The message with call arguments that are no JSON object made one, and names of tools that no provider takes made plain,
+    so that no later request is refused for them."""
     parts: list[Part] = []
     changed = False
     for part in message.parts:
-        if isinstance(part, ToolCall) and (arguments := storable_arguments(part.arguments)) != part.arguments:
-            part, changed = msgspec.structs.replace(part, arguments=arguments, wire=None), True
+        if isinstance(part, ToolCall):
+            name, arguments = storable_name(part.name), storable_arguments(part.arguments)
+            if (name, arguments) != (part.name, part.arguments):
+                part, changed = msgspec.structs.replace(part, name=name, arguments=arguments, wire=None), True
         parts.append(part)
     return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message

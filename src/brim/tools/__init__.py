@@ -1,6 +1,6 @@
 """Tools that can be trusted: bounded, exact, told what is missing."""
 
-from brim.tools.arguments import parse_arguments, storable_arguments
+from brim.tools.arguments import parse_arguments, storable_arguments, storable_name
 from brim.tools.atomic import checkpoint, restore
 from brim.tools.bounded import Bounded, BoundedOutput, Limits
 from brim.tools.caps import Caps, load_caps
@@ -31,5 +31,6 @@ __all__ = [
     "run_calls",
     "run_tool",
     "storable_arguments",
+    "storable_name",
     "tool_schemas",
 ]

@@ -1,18 +1,27 @@
 """A model's call arguments: JSON text -> a mapping that fits the tool's parameters, or an error the model can act on.
 
 Nothing is guessed: text that is no JSON object is refused with the reason and the place, and never run as an empty
-object. What only looks different (a number written as text, another spelling of a parameter) is taken.
+object. What only looks different (a number written as text, another spelling of a parameter, an object that was encoded
+twice) is taken.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from brim.errors import ToolError
 from brim.tools.context import Tool
+
+# What models like to add to a call to say why they make it; no tool asks for it, and it changes nothing.
+_REMARKS = frozenset(
+    {"description", "explanation", "reason", "reasoning", "thought", "thoughts", "purpose", "justification"}
+)
+# A parameter that is left out, in the words of models that must write something.
+_NOTHING = frozenset({"", "null", "none", "undefined"})
 
 
 def parse_arguments(raw: str | Mapping[str, Any] | None, *, cut: bool = False) -> dict[str, Any]:
@@ -28,10 +37,12 @@ def parse_arguments(raw: str | Mapping[str, Any] | None, *, cut: bool = False) -
     if not raw.strip():
         return {}
     try:
-        value = json.loads(raw, object_pairs_hook=_once, parse_constant=_no_constant)
+        value = _loads(raw)
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value = _loads(value)  # encoded twice: the text of an object
     except json.JSONDecodeError as error:
-        early = error.msg.startswith("Unterminated string") or error.pos >= len(raw.rstrip())
-        raise _invalid(_place(raw, error), cut=cut and early) from None
+        early = error.msg.startswith("Unterminated string") or error.pos >= len(error.doc.rstrip())
+        raise _invalid(_place(error), cut=cut and early) from None
     except RecursionError:
         raise _invalid("they are nested too deeply") from None
     except ValueError as error:
@@ -48,10 +59,27 @@ def storable_arguments(raw: str | None) -> str:
     """Arguments as they may be sent back to any provider: the text itself where it is a JSON object, else an object
     that holds it."""
     try:
-        parse_arguments(raw)
+        arguments = parse_arguments(raw)
     except ToolError:
         return json.dumps({"invalid_arguments": raw}, ensure_ascii=True)
+    if raw and raw.lstrip().startswith('"'):
+        return json.dumps(arguments, ensure_ascii=True)
     return raw if raw and raw.strip() and raw.strip() != "null" else "{}"
+
+
+def storable_name(name: str) -> str:
+    """A tool's name as it may be sent back to any provider: they refuse a whole history for one with other characters."""
+    return re.sub(r"[^a-zA-Z0-9_-]+", "_", name)[:64] or "unknown"
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 1_000:
+        raise ValueError(f"a number in them has {len(digits)} digits")
+    return int(digits)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -67,11 +95,16 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _place(raw: str, error: json.JSONDecodeError) -> str:
+def _place(error: json.JSONDecodeError) -> str:
+    raw = error.doc
     near = raw[max(0, error.pos - 20) : error.pos + 20]
     if error.msg == "Extra data":
-        return f"more text follows the object at character {error.pos + 1}: {near!r}; make one call for each"
-    return f"{error.msg} at character {error.pos + 1} of {len(raw)}, near {near!r}"
+        each = "; make one call for each" if raw[error.pos :].lstrip().startswith("{") else ""
+        return f"more text follows the object at character {error.pos + 1}: {near!r}{each}"
+    if error.pos >= len(raw):
+        return f"they end too early, after character {len(raw)}: {near!r} ({error.msg})"
+    what = "JSON with a byte order mark" if raw.startswith("\ufeff") else error.msg.removesuffix(" at")
+    return f"{what} at character {error.pos + 1} of {len(raw)}, near {near!r}"
 
 
 def _invalid(what: str, *, cut: bool = False) -> ToolError:
@@ -94,11 +127,14 @@ def check_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     declared: Mapping[str, Mapping[str, Any]] = tool.parameters.get("properties", {})
     required = set(tool.parameters.get("required", ()))
     checked: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for name, value in given.items():
         known = name if name in declared else tool.aliases.get(name, name)
         if known not in declared:
             if tool.parameters.get("additionalProperties", False) or known in tool.aliases.values():
                 checked[known] = value
+                continue
+            if name in _REMARKS:
                 continue
             near = difflib.get_close_matches(name, [*declared, *tool.aliases], 1, 0.6)
             raise ToolError(
@@ -107,18 +143,27 @@ def check_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
                 hint=f"{tool.name} takes {_signature(declared, required)}",
             )
         if known in checked and checked[known] != value:
-            raise ToolError(f"{name!r} and {known!r} are the same parameter of {tool.name}, with different values")
-        if value is None and known not in required:
+            raise ToolError(
+                f"{names[known]!r} and {name!r} are the same parameter of {tool.name}, with different values"
+            )
+        if known not in required and _is_nothing(value, declared[known]):
             continue
+        names[known] = name
         checked[known] = _typed(tool.name, known, value, declared[known])
     missing = [name for name in tool.parameters.get("required", ()) if name not in checked]
     if missing:
-        names = ", ".join(repr(name) for name in missing)
+        listed = ", ".join(repr(name) for name in missing)
         raise ToolError(
-            f"{names} {'is' if len(missing) == 1 else 'are'} missing",
+            f"{listed} {'is' if len(missing) == 1 else 'are'} missing",
             hint=f"{tool.name} takes {_signature(declared, required)}",
         )
     return checked
+
+
+def _is_nothing(value: Any, schema: Mapping[str, Any]) -> bool:
+    if isinstance(value, str) and schema.get("type") in ("integer", "number", "boolean"):
+        return value.strip().lower() in _NOTHING
+    return value is None
 
 
 def _signature(declared: Mapping[str, Any], required: set[str]) -> str:

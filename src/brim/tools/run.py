@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,17 @@ from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.paths import resolve_path
 
 _OUTPUT_LIMIT = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "output_limit"})
+
+# What other assistants call tools that do the same.
+_JOBS: Mapping[str, frozenset[str]] = {
+    "grep": frozenset({"search", "ripgrep", "rg", "codebase"}),
+    "glob": frozenset({"ls", "list", "dir", "tree", "find", "files"}),
+    "edit": frozenset({"replace", "patch", "str", "modify", "update"}),
+    "write": frozenset({"create", "save"}),
+    "read": frozenset({"cat", "view", "open", "show"}),
+    "bash": frozenset({"shell", "sh", "terminal", "exec", "execute", "command", "run", "python"}),
+    "recall": frozenset({"retrieve", "original"}),
+}
 
 # Tools that the refusal of an unknown one names.
 _NAMED = 60
@@ -120,11 +132,24 @@ def find_tool(name: str, tools: Sequence[Tool], more: Callable[[str], Tool | Non
     if more is not None and (other := more(name)) is not None:
         return other
     names = [tool.name for tool in tools]
-    near = difflib.get_close_matches(name.rsplit(".", 1)[-1].lower(), names, 1, 0.5)
+    near = _meant(name, names)
     raise ToolError(
-        f"there is no tool {name[:100]!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+        f"there is no tool {name[:100]!r}" + (f"; did you mean {near!r}?" if near else ""),
         hint="tools: " + ", ".join(names if len(names) <= _NAMED else [*names[:_NAMED], "…"]),
     )
+
+
+def _meant(name: str, names: Sequence[str]) -> str | None:
+    """The tool that an unknown name probably is: without its prefix ("functions.read"), by its job, or nearly spelled so."""
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name.split("<|")[0])]
+    for word in words:
+        if word in names:
+            return str(word)
+    for tool, jobs in _JOBS.items():
+        if tool in names and any(word in jobs for word in words):
+            return tool
+    last = re.split(r"[.:/]", name.strip())[-1].lower()
+    return next(iter(difflib.get_close_matches(last, names, 1, 0.6)), None)
 
 
 def _error(text: str, ctx: ToolContext, meta: dict[str, Any]) -> ToolOutput:
