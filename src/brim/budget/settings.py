@@ -105,6 +105,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     estimate: Literal["classes", "chars"] = "classes"
     """`chars` is the common characters / 4 x 1.2, which sees 57% of Chinese; `classes` counts byte classes."""
 
+    def __post_init__(self) -> None:
+        """Raises ConfigError for a number out of its range, however the settings are made."""
+        _check(self)
+
 
 def load_settings(values: Settings | Mapping[str, Any] | None) -> Settings:
     """Settings from a mapping of their fields. Raises ConfigError: the field, what was given and what is allowed."""
@@ -112,24 +116,29 @@ def load_settings(values: Settings | Mapping[str, Any] | None) -> Settings:
         return Settings()
     if isinstance(values, Settings):
         return values
+    if not isinstance(values, Mapping):
+        raise ConfigError(
+            f"settings are {type(values).__name__}", hint="give a brim.Settings, or a mapping of its fields"
+        )
     unknown = [key for key in values if key not in Settings.__struct_fields__]
     if unknown:
         import difflib
 
-        near = difflib.get_close_matches(unknown[0], Settings.__struct_fields__, 1)
+        near = difflib.get_close_matches(str(unknown[0]), Settings.__struct_fields__, 1)
         raise ConfigError(
             f"unknown setting {unknown[0]!r}",
             hint=f"did you mean {near[0]!r}?" if near else "brim.Settings lists them all",
         )
-    plain = {k: v for k, v in values.items() if k not in ("summarizer", "relevance")}
+    calls = {k: values[k] for k in ("summarizer", "relevance") if values.get(k) is not None}
+    for name, call in calls.items():
+        if not callable(call):
+            raise ConfigError(f"setting {name} is {call!r}", hint="give a function, or none for brim's own")
+    plain = {k: v for k, v in values.items() if k not in calls}
     try:
-        checked = msgspec.convert(plain, Settings, strict=False)
+        settings = msgspec.convert(plain, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(f"bad setting: {error}", hint="see the field's description in brim.Settings") from error
-    calls = {k: values[k] for k in ("summarizer", "relevance") if values.get(k) is not None}
-    settings = msgspec.structs.replace(checked, **calls)
-    _check(settings)
-    return settings
+    return msgspec.structs.replace(settings, **calls) if calls else settings
 
 
 _SHARES = (
@@ -139,12 +148,32 @@ _SHARES = (
 )  # fmt: skip
 
 
+_ABOVE_ZERO = ("max_context_tokens", "history_budget", "max_response_tokens", "max_request_bytes", "summarizer_window")
+_AT_LEAST_ZERO = (
+    "recent_rounds_kept", "expire_soft_s", "expire_hard_s", "expire_keep_chars", "compress_over_chars", "error_keep_tokens",
+    "arguments_over_chars", "summary_failures", "retrieval_top_k", "price_write", "price_read", "cache_life_s",
+)  # fmt: skip
+DIALECTS = ("openai", "openai-strict", "mistral", "gemini", "anthropic", "openai-responses")
+"""As `brim.formats` knows them; a test holds the two together."""
+
+
 def _check(settings: Settings) -> None:
     for name in _SHARES:
         value = getattr(settings, name)
         if not 0 < value <= 1:
             raise ConfigError(f"setting {name} is {value}", hint="a share must be above 0 and at most 1")
-    for name in ("max_context_tokens", "history_budget", "max_response_tokens", "max_request_bytes"):
+    for name in _ABOVE_ZERO:
         value = getattr(settings, name)
         if value is not None and value <= 0:
-            raise ConfigError(f"setting {name} is {value}", hint="give a number above 0, or none to switch it off")
+            raise ConfigError(f"setting {name} is {value}", hint="give a number above 0, or leave the setting out")
+    for name in _AT_LEAST_ZERO:
+        value = getattr(settings, name)
+        if value is not None and not value >= 0:
+            raise ConfigError(f"setting {name} is {value}", hint="give a number, 0 or more")
+    if settings.margin is not None and not 0 <= settings.margin < 1:
+        raise ConfigError(f"setting margin is {settings.margin}", hint="a share of the window, from 0 to below 1")
+    if settings.dialect is not None and settings.dialect not in DIALECTS:
+        raise ConfigError(f"setting dialect is {settings.dialect!r}", hint=f"one of {', '.join(DIALECTS)}")
+    for tool, cap in settings.cap_tokens.items():
+        if cap < 1:
+            raise ConfigError(f"setting cap_tokens has {cap} for {tool!r}", hint="give a number of tokens above 0")

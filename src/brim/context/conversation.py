@@ -9,7 +9,16 @@ from brim.budget import Settings, load_settings
 from brim.context.history import History
 from brim.context.plan import Offered, Plan, plan_from
 from brim.context.planning import Planner, check_fit
-from brim.context.prepare import ContextManager, Frame, Prepared, draft_of, frame_of, planner_of, shared_manager
+from brim.context.prepare import (
+    ContextManager,
+    Frame,
+    Prepared,
+    draft_of,
+    frame_of,
+    left_to_provider,
+    planner_of,
+    shared_manager,
+)
 from brim.context.rebase import rebase
 from brim.context.render import render
 from brim.conversation import Message
@@ -42,6 +51,7 @@ class Conversation:
         self.settings = self.manager.settings if settings is None else load_settings(settings)
         self.body = {**(body or {}), **({"model": model} if model is not None else {})}
         self.plan: Plan | None = plan_from(plan)
+        self._given = self.plan
         self._counter = counter
         self._messages: list[Message] = []
         self._history: History | None = None
@@ -129,13 +139,17 @@ class Conversation:
         frame = self._framed((mode, window, max_output, recall_tool))
         history = self._grown(frame)
         before = self.plan
+        if frame.request.held:
+            prepared = left_to_provider(frame, history, before)
+            self.plan = prepared.as_plan()
+            return prepared
         planner = self._planner
         carried = planner is not None and before is not None and before.line == frame.line
         if carried and planner is not None:
             known = len(planner.draft.rank)
             carried = planner.draft.grow(now)
         if not carried or planner is None:
-            before, cause = rebase(before, history, frame.line)
+            before, cause = rebase(before, history, frame.line, trusted=before is not self._given)
             draft = draft_of(frame, history, before, now)
             planner = self._planner = planner_of(frame, draft, self.manager.terms)
             known = -1

@@ -57,6 +57,7 @@ class Draft:
         self.ranges: list[Fate] = []
         self.reach = 0
         self.changes = 0
+        self.held = self._held()
         self.apply(fates)
         history.changed_from = len(history)
 
@@ -75,11 +76,21 @@ class Draft:
         history = self.history
         return history.messages[index].role == "system" or index in history.marked or index == history.last_user
 
+    def stays(self, index: int) -> bool:
+        """What no pass takes out of the view: the protected, and what stands in one step with a message pinned whole, since
+        a call and its results cannot part."""
+        return index in self.held or self.protected(index)
+
+    def _held(self) -> frozenset[int]:
+        history = self.history
+        steps = {history.step_of(index) for index in history.marked if index < len(history)}
+        return frozenset(index for first in steps for index in range(first, history.step_end(first)))
+
     def results(self, start: int, end: int, *, below: int = STUB) -> Iterator[int]:
         """Tool messages of `[start, end)` whose fate is still above `below`."""
         messages, rank = self.history.messages, self.rank
         for index in range(max(start, self.reach), end):
-            if rank[index] < below and messages[index].role == "tool":
+            if rank[index] < below and messages[index].role == "tool" and not self.protected(index):
                 yield index
 
     def live_steps(self, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -103,6 +114,8 @@ class Draft:
         self.total += sum(fresh)
         self.now = now
         self.reach = 0
+        if history.marked:
+            self.held = self._held()
         history.changed_from = len(history)
         return True
 
@@ -148,10 +161,10 @@ class Draft:
         limit = RANK[kind]
         for index in range(start, end):
             pins = self.history.pins.get(index)
-            if self.rank[index] >= FOLD or self.protected(index) or pins:
+            if self.rank[index] >= FOLD or self.stays(index) or pins:
                 if run < index:
                     fates.append(self._range(run, index, kind, rule, why))
-                if pins and not self.protected(index) and self.rank[index] < min(limit, STUB):
+                if pins and not self.stays(index) and self.rank[index] < min(limit, STUB):
                     fates.extend(self._pinned(index, tuple(pins), rule, why))
                 run = index + 1
         if run < end:

@@ -10,6 +10,7 @@ from brim.context import notices
 from brim.context.cut import Style, join_spans
 from brim.context.plan import Fate
 from brim.conversation import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+from brim.formats import answered_by_picture, blank_picture
 
 
 def edited(message: Message, fate: Fate, *, recall: bool) -> Message:
@@ -29,6 +30,8 @@ def edited(message: Message, fate: Fate, *, recall: bool) -> Message:
         elif isinstance(part, Media) and not fate.media:
             part = Text(notices.media_note(part.kind, fate.why.get("media_tokens", 0), fate.handle))
         elif isinstance(part, ToolResult) and not fate.media:
+            if answered_by_picture(part):
+                return _with_blank(message, part)
             part = _without_media(part, fate)
         parts.append(part)
     return msgspec.structs.replace(message, parts=tuple(parts), edited=True)
@@ -37,6 +40,8 @@ def edited(message: Message, fate: Fate, *, recall: bool) -> Message:
 def _with_text(message: Message, text: str, fate: Fate, *, media: bool, recall: bool) -> Message:
     """The message with this text; what else it held stays with `media`, or is named in a line, as a stub does itself."""
     result = message.result if message.role == "tool" else None
+    if result is not None and not media and answered_by_picture(result):
+        return _with_blank(message, result)
     old = result.content if result is not None else message.parts
     others = tuple(part for part in old if not isinstance(part, Text))
     if others and not media:
@@ -48,6 +53,11 @@ def _with_text(message: Message, text: str, fate: Fate, *, media: bool, recall: 
     if result is not None:
         parts = (msgspec.structs.replace(result, content=parts),)
     return msgspec.structs.replace(message, parts=parts, edited=True)
+
+
+def _with_blank(message: Message, result: ToolResult) -> Message:
+    blank = msgspec.structs.replace(result, content=(blank_picture(),))
+    return msgspec.structs.replace(message, parts=(blank,), edited=True)
 
 
 def _without_media(result: ToolResult, fate: Fate) -> ToolResult:

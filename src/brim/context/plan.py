@@ -6,12 +6,14 @@ fate are kept. Fates are only ever added or lowered within an epoch's line of pl
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 from brim.errors import UsageError
 
+Place: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+"""A place in the history, a count or a number of tokens: never below zero in a plan that comes from outside."""
 Kind: TypeAlias = Literal["trim", "stub", "fold", "drop"]
 RANK = {"keep": 0, "trim": 1, "stub": 2, "fold": 3, "drop": 4}
 """From much to little; a pass only moves a message to a higher rank, or to a smaller trim."""
@@ -26,16 +28,16 @@ class Fate(msgspec.Struct, frozen=True, omit_defaults=True):
     is the line in its place. `tokens` is what the view pays for it.
     """
 
-    start: int
-    end: int
+    start: Place
+    end: Place
     kind: Kind
     rule: str
     why: dict[str, Any]
     handle: str
-    tokens: int = 0
+    tokens: Place = 0
     text: str = ""
-    spans: tuple[tuple[int, int], ...] | None = None
-    arguments: int | None = None
+    spans: tuple[tuple[Place, Place], ...] | None = None
+    arguments: Place | None = None
     media: bool = True
     thinking: bool = True
 
@@ -44,10 +46,10 @@ class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
     """One summary in the view. It covers the folded messages before `end`; `by` says who wrote it."""
 
     text: str
-    end: int
-    messages: int
-    replaced: int
-    tokens: int
+    end: Place
+    messages: Place
+    replaced: Place
+    tokens: Place
     handle: str
     by: str = "brim"
 
@@ -55,11 +57,11 @@ class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
 class Insert(msgspec.Struct, frozen=True, omit_defaults=True):
     """Injected text, rendered before message `anchor` in every later view of the epoch."""
 
-    anchor: int
+    anchor: Place
     text: str
     source: str
     why: dict[str, Any]
-    tokens: int = 0
+    tokens: Place = 0
     handle: str = ""
 
 
@@ -77,9 +79,9 @@ class Sent(msgspec.Struct, frozen=True, omit_defaults=True):
     """How much of the history the last view was made from: `count` messages whose chained content hash is `hash`,
     `before` messages at the request before that, `at` when (Unix seconds, None where no clock was given)."""
 
-    count: int = 0
+    count: Place = 0
     hash: str = ""
-    before: int = 0
+    before: Place = 0
     at: float | None = None
 
 
@@ -122,8 +124,19 @@ def plan_from(value: Any) -> Plan | None:
     if value is None or isinstance(value, Plan):
         return value
     try:
-        return msgspec.convert(value, Plan)
+        plan = msgspec.convert(value, Plan)
     except msgspec.ValidationError as error:
-        raise UsageError(
-            f"previous is not a plan of brim's: {error}", hint="pass the `plan` of the prepare before"
-        ) from error
+        raise _no_plan(str(error)) from error
+    end = 0
+    for fate in plan.fates:
+        if fate.start < end or fate.end <= fate.start or (fate.kind in ("trim", "stub") and fate.end != fate.start + 1):
+            raise _no_plan(f"a {fate.kind} of the messages {fate.start} to {fate.end} behind one that ends at {end}")
+        end = fate.end
+    return plan
+
+
+def _no_plan(why: str) -> UsageError:
+    return UsageError(
+        f"previous is not a plan of brim's: {why}",
+        hint="pass the `plan` of the prepare before as it was given, or leave previous out to begin anew",
+    )

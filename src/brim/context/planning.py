@@ -21,10 +21,10 @@ from brim.context.modes import table_of, trigger
 from brim.context.plan import Fate, Insert, Offered, Plan, Sent, Summary
 from brim.context.relevance import Terms
 from brim.context.render import render
-from brim.context.summarise import summarise, summary_room
+from brim.context.summarise import smaller, summarise, summary_room
 from brim.context.weighing import Weigher
 from brim.conversation import Message
-from brim.errors import ContextOverflow
+from brim.errors import ContextOverflow, RequestTooLarge
 
 _SMALL = 20
 """An epoch that was asked for leaves this part of the budget alone: to shorten less would lose more than it saves."""
@@ -109,6 +109,7 @@ class Planner:
                 goal = int(settings.rescue_target * draft.budget)
                 draft.reach = self._reach(draft.budget)
                 failures, refused = self._run(table.rescue, goal, failures, refused)
+                self._give_up_summary()
         elif not passes and table.weighs and settings.price_weighing and self.weigher is not None:
             started, arrived = self._weigh(plan)
             lowered = lowered or arrived
@@ -222,7 +223,27 @@ class Planner:
         return failures, refused
 
     def _fit_bytes(self, limit: int) -> bool:
-        return self._lower("fit_bytes", passes.fit_bytes(self.draft, limit, lambda: self.body_bytes(self._view())))
+        """Brings the body under `limit` bytes: pictures first, then the last rungs of the ladder. Raises RequestTooLarge
+        where what cannot go is larger."""
+        draft = self.draft
+        size = self._bytes()
+        if size <= limit:
+            return False
+        lowered = self._lower("fit_bytes", passes.fit_bytes(draft, limit, lambda: size))
+        for name in table_of(draft.mode).rescue:
+            if (size := self._bytes()) <= limit:
+                break
+            if name != "summarise_in_full":  # tokens stand for bytes: text has a steady rate of one to the other
+                lowered = self._lower(name, self._pass(name, int(draft.used * limit / size * 0.95))) or lowered
+        if (size := self._bytes()) > limit:
+            raise RequestTooLarge(
+                f"the request is {size:,} bytes of JSON with all taken out that can go, and max_request_bytes is {limit:,}",
+                hint="send fewer or smaller pictures and documents, shorten the last message, or raise max_request_bytes",
+            )
+        return lowered
+
+    def _bytes(self) -> int:
+        return self.body_bytes(self._view())
 
     def _pass(self, name: str, goal: int) -> list[Fate]:
         draft = self.draft
@@ -240,7 +261,7 @@ class Planner:
             kept = self.settings.recent_rounds_kept if name == "keep_recent(6)" else 2
             return passes.keep_recent(draft, goal, kept)
         if name == "trim_newest":
-            goal = draft.budget
+            goal = max(goal, draft.budget) if draft.used > draft.budget else goal
         return simple[name](draft, goal)
 
     def _lower(self, name: str, fates: list[Fate]) -> bool:
@@ -279,6 +300,23 @@ class Planner:
         elif outcome.report:
             self.report.append({"pass": "summarise", **outcome.report})
         return outcome.failures, outcome.refused
+
+    def _give_up_summary(self) -> None:
+        """The last rung: a request that fits without its summary is sent without it, or with a smaller one."""
+        draft = self.draft
+        while draft.used > draft.budget and self.summary is not None:
+            before, was = draft.used, self.summary
+            self.summary = smaller(draft, was, draft.used - draft.budget)
+            self.measure()
+            self.report.append(
+                {
+                    "pass": "shorten_summary",
+                    "summary": self.summary.tokens if self.summary is not None else 0,
+                    "of": was.tokens,
+                    "before": before,
+                    "after": draft.used,
+                }
+            )
 
     def measure(self) -> None:
         """Counts what the view holds beside the history's messages: summary, inserts, lines at seams."""

@@ -19,11 +19,12 @@ from brim.context.draft import Draft
 from brim.context.history import History
 from brim.context.known import Known, new_entry
 from brim.context.offer import RECALL_NAMES, offer_recall
-from brim.context.plan import Plan, plan_from, plan_to_dict
+from brim.context.plan import Plan, Sent, plan_from, plan_to_dict
 from brim.context.planning import Planner, check_fit
 from brim.context.rebase import rebase
 from brim.context.relevance import Terms, make_terms
 from brim.context.render import render
+from brim.context.repair import AS_IT_IS
 from brim.context.weighing import Weigher
 from brim.conversation import Message, Thinking
 from brim.errors import UsageError
@@ -40,6 +41,8 @@ from brim.formats import (
 from brim.tokens import Calibration, Counter, counter_for, estimate_counter
 
 DEFAULTS = Settings()
+_END_OF_TIME = 1e12
+"""Unix seconds beyond which `now` is no time but milliseconds, or not a number."""
 
 
 class Prepared:
@@ -175,6 +178,8 @@ class ContextManager:
     ) -> Prepared:
         """See `brim.prepare`."""
         before = plan_from(previous)
+        if now is not None and (type(now) not in (int, float) or not abs(now) < _END_OF_TIME):
+            raise UsageError(f"now is {now!r}", hint="give Unix seconds, or none to let nothing age")
         chosen = self.settings if settings is None else load_settings(settings)
         with self._known.lock:
             found = self._known.find(request, api) if isinstance(request, Mapping) and not recall_tool else None
@@ -200,11 +205,15 @@ class ContextManager:
                 entry = new_entry(request, frame.request, history) if not recall_tool else None
             if entry is not None:
                 self._known.keep(entry, request)
-            return self.run(frame, history, before, now)
+            return self.run(frame, history, before, now, trusted=before is previous)
 
-    def run(self, frame: Frame, history: History, before: Plan | None, now: float | None) -> Prepared:
-        """One request over a history that was built for it."""
-        before, cause = rebase(before, history, frame.line)
+    def run(
+        self, frame: Frame, history: History, before: Plan | None, now: float | None, *, trusted: bool = True
+    ) -> Prepared:
+        """One request over a history that was built for it. `trusted`: the plan before never left the process."""
+        if frame.request.held:
+            return left_to_provider(frame, history, before)
+        before, cause = rebase(before, history, frame.line, trusted=trusted)
         draft = draft_of(frame, history, before, now)
         planner = planner_of(frame, draft, self.terms)
         plan = planner.next(before, frame.line, cause)
@@ -213,6 +222,17 @@ class ContextManager:
         if draft.used > draft.budget:
             check_fit(draft, prepared.bill)
         return prepared
+
+
+def left_to_provider(frame: Frame, history: History, before: Plan | None) -> Prepared:
+    """A request whose history the provider holds or edits itself: it goes out as it came, and is only counted."""
+    held, count = frame.request.held, len(history)
+    plan = Plan(frame.mode, frame.line, cause=f"{held}: left to the provider", sent=Sent(count))
+    if before is not None and before.line == frame.line:
+        plan = msgspec.structs.replace(plan, epoch=before.epoch, requests=before.requests)
+    plan = msgspec.structs.replace(plan, requests=plan.requests + 1)
+    report = [{"pass": "left to the provider", "because": f"the request says {held}"}]
+    return Prepared(frame, history, plan, list(history.messages), report)
 
 
 def planner_of(frame: Frame, draft: Draft, terms: Terms) -> Planner:
@@ -271,16 +291,14 @@ def frame_of(
 
     table_of(mode)
     model = request.model
-    dialect = settings.dialect or dialect_of(model, request.api)
+    dialect = AS_IT_IS if request.held else settings.dialect or dialect_of(model, request.api)
+    recall_tool = recall_tool and not request.held
     if counter is None:
         counter = (
             counter_for(model) if settings.estimate == "classes" else estimate_counter(settings.estimate, model=model)
         )
-    explicit = window if window is not None else settings.max_context_tokens
-    if explicit is not None and explicit < 1:
-        raise UsageError(
-            f"a window of {explicit} tokens", hint="give the model's window in tokens, or none for its own"
-        )
+    explicit = _tokens("window", window, 1, "the model's own") or settings.max_context_tokens
+    max_output = _tokens("max_output", max_output, 0, "what the body says")
     size, assumed = window_of(model, explicit)
     added: list[Mapping[str, Any]] | None = None
     if recall_tool:
@@ -315,6 +333,13 @@ def frame_of(
         added,
         line,
     )
+
+
+def _tokens(name: str, value: Any, least: int, none: str) -> int | None:
+    """A number of tokens a caller gave. Raises UsageError for what is none."""
+    if value is None or (type(value) is int and value >= least):
+        return value
+    raise UsageError(f"{name} is {value!r}", hint=f"give tokens as a whole number from {least} on, or none for {none}")
 
 
 UNCALIBRATED_MARGIN = 0.02

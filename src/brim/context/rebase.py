@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from brim.context.history import History
 from brim.context.plan import Fate, Plan, Sent
-from brim.conversation import handle_of, range_handle
+from brim.conversation import Message, handle_of, range_handle
 
 
-def rebase(before: Plan | None, history: History, line: str) -> tuple[Plan | None, str]:
+def rebase(before: Plan | None, history: History, line: str, *, trusted: bool = True) -> tuple[Plan | None, str]:
     """The plan to continue, or None and why an epoch begins anew.
 
     Another line (mode, model, window, settings) starts from the untouched history. A history that no longer begins with
-    what was sent keeps those fates whose originals are still there; a rewritten message loses only its own.
+    what was sent keeps those fates whose originals are still there; a rewritten message loses only its own. So does a plan
+    that is not `trusted`, since it comes from outside, and does not fit the history.
     """
     if before is None:
         return None, "first request"
     if before.line != line:
         return None, "another mode, model, window or setting"
     sent = before.sent
-    if sent.count <= len(history) and (not sent.hash or history.hash_at(sent.count) == sent.hash):
+    same = sent.count <= len(history) and (
+        history.hash_at(sent.count) == sent.hash if sent.hash else trusted or not sent.count
+    )
+    if same and (trusted or _fits(before, history)):
         return before, ""
     fates = _carried(before.fates, history)
     summary = before.summary
@@ -37,6 +43,31 @@ def rebase(before: Plan | None, history: History, line: str) -> tuple[Plan | Non
         decided=min(before.decided, len(history)),
     )
     return plan, plan.cause
+
+
+def _fits(plan: Plan, history: History) -> bool:
+    """Each fate lies in what was sent and on whole steps, and none on what no pass may touch."""
+    messages, count = history.messages, plan.sent.count
+    if any(insert.anchor >= count for insert in plan.inserts) or (plan.fates and plan.fates[-1].end > count):
+        return False
+    for fate in plan.fates:
+        start = fate.start
+        if fate.kind in ("trim", "stub"):
+            if messages[start].role == "system" or start == history.last_user:
+                return False
+        elif (
+            not (_starts_step(messages, start) and _starts_step(messages, fate.end))
+            or start <= history.last_user < fate.end
+        ):
+            return False
+    return True
+
+
+def _starts_step(messages: Sequence[Message], at: int) -> bool:
+    if at >= len(messages):
+        return True
+    role = messages[at].role
+    return role in ("user", "system") or (role == "assistant" and (not at or messages[at - 1].role != "assistant"))
 
 
 def _carried(fates: tuple[Fate, ...], history: History) -> tuple[Fate, ...]:

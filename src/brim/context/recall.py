@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from brim.context.repair import STAND_INS, repair
+from brim.context.repair import FILLED, STAND_INS, repair
 from brim.conversation import Message, digest_of, handle_of, range_handle
 from brim.errors import UsageError
 from brim.formats import DIALECTS, dialect_of, parse_request
@@ -61,14 +61,17 @@ def recall_from(handle: str, messages: list[Message], dialect: str | None = None
     if not handle:
         return None
     for message in messages:
-        if handle_of(message).startswith(handle) or digest_of(message).hex().startswith(handle):
+        if _names(handle, message):
             return message.text or _as_text(message)
+    for each in dict.fromkeys((dialect, *DIALECTS)):  # named as it was repaired: without an empty block, say
+        for message in repair(messages, each)[0] if each is not None else ():
+            if message.edited and _names(handle, message):
+                return message.text if message.text not in FILLED else _as_text(message)
     return None
 
 
-_NOTED = re.compile(
-    r"\[(?:brim background: summary|result of|…)[^\]\n]*?(?:Originals: |handle |recall\(\")(\d+-\d+\.[0-9a-f]{10}|[0-9a-f]{12})"
-)
+def _names(handle: str, message: Message) -> bool:
+    return handle_of(message).startswith(handle) or digest_of(message).hex().startswith(handle)
 
 
 def _run(messages: list[Message], start: int, end: int, digest: str) -> str | None:
@@ -78,6 +81,11 @@ def _run(messages: list[Message], start: int, end: int, digest: str) -> str | No
             theirs = [each for each in messages[first : first + end - start] if each.text not in STAND_INS]
             return "\n".join(_as_text(message) for message in theirs)
     return None
+
+
+_NOTED = re.compile(
+    r"\[(?:brim background: summary|result of|…)[^\]\n]*?(?:Originals: |handle |recall\(\")(\d+-\d+\.[0-9a-f]{10}|[0-9a-f]{12})"
+)
 
 
 def lost_originals(messages: list[Message]) -> list[str]:

@@ -10,6 +10,7 @@ import msgspec
 from brim.context import notices
 from brim.context.history import History
 from brim.context.plan import Fate, Insert, Plan
+from brim.context.repair import ALTERNATE, NO_USER_AFTER_TOOL
 from brim.conversation import Message, Text, assistant, range_handle, system, user
 
 APART = frozenset({"anthropic", "openai-strict", "mistral", "gemini"})
@@ -112,16 +113,16 @@ def _join(
     if gap is None or dialect not in APART:
         return
     before = next((message.role for message in reversed(out) if message.role != "system"), None)
-    line = seam_between(before, following.role)
+    line = seam_between(before, following.role, dialect)
     if line is not None:
         text = notices.seam(gap[1] - gap[0], range_handle(messages, *gap))
         out.append(user(text) if line == "user" else assistant(text))
 
 
-def seam_between(before: str | None, after: str) -> Literal["user", "assistant"] | None:
+def seam_between(before: str | None, after: str, dialect: str) -> Literal["user", "assistant"] | None:
     """The role of the line that has to stand between two roles, None where they may be neighbours."""
-    if after == "user" and before in ("user", "tool"):
-        return "assistant" if before == "user" else None
+    if after == "user" and (before == "user" or (before == "tool" and dialect in (*ALTERNATE, *NO_USER_AFTER_TOOL))):
+        return "assistant"
     if after == "assistant" and before in (None, "assistant"):
         return "user"
     return None

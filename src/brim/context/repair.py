@@ -7,7 +7,7 @@ text away: a result that lost its call is the only thing removed, and the plan r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Literal
 
@@ -15,16 +15,19 @@ import msgspec
 
 from brim.context.plan import Repair
 from brim.context.repair_apis import plain_ends, whole_items
-from brim.conversation import Message, Part, Text, Thinking, ToolCall, ToolResult
+from brim.conversation import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 INTERRUPTED = "[interrupted: this call has no recorded result; whether it took effect is unknown]"
 NO_OUTPUT = "(no output)"
 EMPTY = "(empty message)"
 CONTINUES = "[the conversation continues]"
+FILLED = frozenset({NO_OUTPUT, EMPTY, ""})
 STAND_INS = frozenset({INTERRUPTED, CONTINUES})
 GO_ON = Message("user", (Text(CONTINUES),))
 """Brim's own line in the user's place. It is no user's message: it begins no turn, and protects nothing."""
 
+AS_IT_IS = "as it is"
+"""In place of a dialect: nothing is repaired, since the provider holds the calls that these results answer."""
 NONEMPTY = frozenset({"anthropic", "gemini", "mistral"})
 """Dialects that refuse empty content."""
 ALTERNATE = frozenset({"openai-strict"})
@@ -39,10 +42,14 @@ and "should match pattern", Mistral "must be a-z, A-Z, 0-9, with a length of 9".
 _SPELLING = {"anthropic": re.compile(r"[A-Za-z0-9_-]+"), "mistral": re.compile(r"[A-Za-z0-9]{9}")}
 
 
-def repair(messages: Sequence[Message], dialect: str, *, first: bool = True) -> tuple[list[Message], tuple[Repair, ...]]:
+def repair(
+    messages: Sequence[Message], dialect: str, *, first: bool = True
+) -> tuple[list[Message], tuple[Repair, ...]]:
     """The history as the provider takes it, and what was changed. Places are indices into the list that comes out.
     `first`: nothing but system messages stands before these."""
     done: list[Repair] = []
+    if dialect == AS_IT_IS:
+        return list(messages), ()
     if dialect == "openai-responses":
         messages = whole_items(messages, done)
     out = _pair(messages, done, _Ids(dialect) if dialect in UNIQUE_IDS else None)
@@ -67,10 +74,9 @@ def _user_first(messages: list[Message], done: list[Repair]) -> list[Message]:
 
 def is_blank(message: Message) -> bool:
     """The message has no content at all, or a text block with nothing but white space in it."""
-    parts = message.parts
-    if not parts:
+    if _is_void(message):
         return True
-    for part in parts:
+    for part in message.parts:
         if type(part) is Text:
             if not part.text or part.text.isspace():
                 return True
@@ -82,7 +88,18 @@ def is_blank(message: Message) -> bool:
 def _is_void(message: Message) -> bool:
     """The message has no content at all; empty text is content to the APIs that take it."""
     parts = message.parts
-    return not parts or (type(parts[0]) is ToolResult and not parts[0].content)
+    if not parts:
+        return True
+    first = type(parts[0])
+    if first is ToolResult:
+        return not message.result.content
+    return first is Thinking and _only_thinks(message)
+
+
+def _only_thinks(message: Message) -> bool:
+    """A chat message with nothing but reasoning: its fields do not make up for the content ("content or tool_calls must be
+    set")."""
+    return message.api == "openai.chat" and all(type(part) is Thinking for part in message.parts)
 
 
 def _is_blank_text(part: Part) -> bool:
@@ -90,11 +107,13 @@ def _is_blank_text(part: Part) -> bool:
 
 
 class _Step:
-    """The calls of the step being read: where each stands, and which wait for a result."""
+    """The calls of the step being read: which wait for a result, and how many items of it stand with the provider, so that
+    a result may answer one of those."""
 
     def __init__(self) -> None:
         self.open: dict[str, str] = {}
         self.answered: set[str] = set()
+        self.references = 0
         self.renamed: dict[str, list[str]] = {}
 
 
@@ -122,6 +141,10 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None) -> 
                 del step.open[id]
                 step.answered.add(id)
                 out.append(message)
+            elif step.references and id not in step.answered and id not in lost:
+                step.references -= 1
+                step.answered.add(id)
+                out.append(message)
             elif id in lost:
                 done.append(Repair(lost[id], f"result of call {id} moved to its call"))
                 out[lost.pop(id)] = message
@@ -135,12 +158,20 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None) -> 
         if role == "assistant":
             if not out or out[-1].role != "assistant":
                 step = _Step()
+            if message.api == "openai.responses" and _refers(message):
+                step.references += 1
             if any(type(part) is ToolCall for part in message.parts):
                 message = _unique_calls(message, step, len(out), done, ids)
         out.append(message)
     if step.open:
         close()
     return out if done else list(messages)
+
+
+def _refers(message: Message) -> bool:
+    """An item of Responses that stands for one the provider keeps: which, and so whether a call, only it knows."""
+    part = message.parts[0] if len(message.parts) == 1 else None
+    return type(part) is Opaque and part.kind == "item_reference"
 
 
 def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], ids: _Ids | None) -> Message:
@@ -216,12 +247,14 @@ def _fill_empty(messages: list[Message], done: list[Repair], empty: Callable[[Me
         return messages
     out: list[Message] = []
     for at, message in enumerate(messages):
-        if not empty(message) or (message.role == "system" and message.parts):
+        if not empty(message) or (message.role == "system" and not isinstance(message.wire, Mapping)):
             out.append(message)
             continue
         parts = tuple(kept for part in message.parts if (kept := _filled(part)) is not None)
         if not parts or (all(type(part) is Thinking for part in parts) and message.role == "user"):
             parts = (Text(EMPTY),)
+        elif _only_thinks(message):
+            parts = (*parts, Text(EMPTY))
         done.append(Repair(at, f"empty {message.role} content filled"))
         out.append(msgspec.structs.replace(message, parts=parts, edited=True))
     return out

@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct):
 def always_there(draft: Draft) -> int:
     """Tokens of what stays wherever a boundary lies: system messages and pins."""
     history = draft.history
-    return sum(draft.tokens[index] for index in {*history.systems, *history.pins, *history.marked})
+    return sum(draft.tokens[index] for index in {*history.systems, *history.pins, *draft.held})
 
 
 def summary_room(draft: Draft, goal: int) -> int:
@@ -114,6 +114,19 @@ def summarise(
         by=by,
     )
     return Outcome(fates, summary, {"by": by, "summary": tokens, "of": summary.replaced, **report}, failures)
+
+
+def smaller(draft: Draft, summary: Summary, over: int) -> Summary | None:
+    """The summary written again, deterministically, so that it takes `over` tokens less; None where there is no room for
+    one: then its messages are left out like others, each with its handle."""
+    room = summary.tokens - over - FRAME_TOKENS
+    places = _folded(draft, [])
+    if room < LEAST_ROOM or not places:
+        return None
+    found = _deterministic(draft, [draft.history.messages[index] for index in places], places, room, "")
+    if not found.text:
+        return None
+    return msgspec.structs.replace(summary, text=found.text, tokens=found.tokens + FRAME_TOKENS, by="brim")
 
 
 def _folded(draft: Draft, fates: list[Fate]) -> list[int]:

@@ -14,7 +14,7 @@ from brim.context.digest import Kind, Seen, barest, digest, kind_of, repeats, wi
 from brim.context.draft import FOLD, LEAST_SAVING, Draft
 from brim.context.economics import Candidate, Choice, Held, Ledger, choose, expected_requests
 from brim.context.failures import is_failed
-from brim.context.notices import stub
+from brim.context.notices import rest_of, stub
 from brim.context.plan import Fate, Plan
 from brim.conversation import Thinking, handle_of
 
@@ -160,7 +160,8 @@ class Weigher:
         if spans:
             fate = Fate(index, index + 1, "trim", rule, why, handle, spans=spans)
         else:
-            line = stub(draft.history.tool_name(index), message.text, handle, recall=draft.recall)
+            rest = rest_of(message.result.content)
+            line = stub(draft.history.tool_name(index), message.text, handle, recall=draft.recall, rest=rest)
             fate = Fate(index, index + 1, "stub", rule, why, handle, text=line)
         return draft.weigh([fate], least=-(10**9))[0]
 

@@ -3,6 +3,7 @@
 from brim.formats.arguments import arguments_object
 from brim.formats.convert import portable_id
 from brim.formats.dialects import DIALECTS, dialect_of, violations
+from brim.formats.openai_responses import answered_by_picture, blank_picture
 from brim.formats.request import (
     APIS,
     Request,
@@ -20,9 +21,11 @@ __all__ = [
     "BINDING_BETA",
     "DIALECTS",
     "Request",
+    "answered_by_picture",
     "arguments_object",
     "ask_to_drop",
     "binds_thinking",
+    "blank_picture",
     "dialect_of",
     "parse_message",
     "parse_request",

@@ -26,7 +26,10 @@ def wrong(where: str, expected: str, got: Any) -> UsageError:
     name = {"NoneType": "null", "dict": "an object", "list": "a list", "str": "a string"}.get(
         type(got).__name__, type(got).__name__
     )
-    return UsageError(f"{where}: expected {expected}, got {name}")
+    return UsageError(
+        f"{where}: expected {expected}, got {name}",
+        hint="give the body as the provider takes it; `api` says which provider's it is read as",
+    )
 
 
 def json_text(value: Any, where: str) -> str:

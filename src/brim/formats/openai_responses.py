@@ -127,6 +127,19 @@ def _call(item: Mapping[str, Any], kind: str, call_id: str, where: str) -> ToolC
     return ToolCall(call_id, name, arguments, item)
 
 
+def answered_by_picture(result: ToolResult) -> bool:
+    """The result answers a computer call, which takes a picture and nothing else."""
+    return isinstance(result.wire, Mapping) and result.wire.get("type") == "computer_call_output"
+
+
+def blank_picture() -> Media:
+    """What stands for a screenshot that is left out."""
+    wire = {"type": "computer_screenshot", "image_url": BLANK_PICTURE}
+    found = read_media(wire)
+    assert found is not None
+    return found
+
+
 def _output(item: Mapping[str, Any], call_id: str, where: str) -> ToolResult:
     output = item.get("output")
     content: tuple[Text | Media | Opaque, ...]
@@ -249,7 +262,7 @@ def _rebuild_output(result: ToolResult, wire: Mapping[str, Any]) -> dict[str, An
         if len(result.content) == 1 and result.content[0].wire is not None and result.content[0].wire == old:
             return out
         if kind == "computer_call_output":
-            out["output"] = {"type": "computer_screenshot", "image_url": BLANK_PICTURE}
+            out["output"] = blank_picture().wire
         return out
     before = parse_item(wire, "item").parts[0]
     if isinstance(before, ToolResult) and before.content == result.content:

@@ -32,7 +32,8 @@ class Request(msgspec.Struct):
 
     `max_output` is in tokens, None where the body does not say. `cleaned` counts the strings in which lone surrogates
     were replaced: where it is 0 a rendering of `messages` equals `body`. `body` is as it came, except that a string
-    cleaned outside the messages (a tool description) is clean in it, on a copy.
+    cleaned outside the messages (a tool description) is clean in it, on a copy. `held` is the field by which the body says
+    that the provider holds the history, or edits it itself; "" where it does not.
     """
 
     api: str
@@ -42,6 +43,7 @@ class Request(msgspec.Struct):
     model: str | None = None
     max_output: int | None = None
     cleaned: int = 0
+    held: str = ""
 
 
 def parse_request(body: Mapping[str, Any], api: str) -> Request:
@@ -72,19 +74,45 @@ def parse_request(body: Mapping[str, Any], api: str) -> Request:
         messages=messages,
         tools=_tools(body),
         model=model if type(model) is str else None,
-        max_output=next((body[k] for k in _MAX_OUTPUT[api] if type(body.get(k)) is int), None),
+        max_output=next((body[k] for k in _MAX_OUTPUT[api] if type(body.get(k)) is int and body[k] >= 0), None),
         cleaned=cleaned + changed,
+        held=_held(body, api),
+    )
+
+
+def _held(body: Mapping[str, Any], api: str) -> str:
+    """The field that leaves the history to the provider: an earlier response or conversation the messages only add to, or
+    compaction and editing by the server. Clearing thinking of which all is kept edits nothing."""
+    fields = {"openai.responses": ("previous_response_id", "conversation"), "anthropic.messages": ("thread",)}
+    for field in fields.get(api, ()):
+        if body.get(field):
+            return field
+    asked = body.get("context_management")
+    edits = asked.get("edits") if isinstance(asked, Mapping) else asked
+    if api == "openai.chat" or not isinstance(edits, list | tuple):
+        return ""
+    return "context_management" if any(not _keeps_all(edit) for edit in edits) else ""
+
+
+def _keeps_all(edit: Any) -> bool:
+    return (
+        isinstance(edit, Mapping)
+        and str(edit.get("type", "")).startswith("clear_thinking")
+        and (edit.get("keep") or "all") == "all"
     )
 
 
 def _known(api: str) -> None:
     if api not in APIS:
-        raise UsageError(f"unknown api {api!r}", hint=f"One of {', '.join(APIS)}.")
+        raise UsageError(f"unknown api {api!r}", hint=f"one of {', '.join(APIS)}")
 
 
 def _required(body: Mapping[str, Any], field: str) -> Any:
     if field not in body:
-        raise UsageError(f"{field}: missing from the request body")
+        raise UsageError(
+            f"{field}: missing from the request body",
+            hint="give the whole body as the provider takes it; `api` says which provider's it is read as",
+        )
     return body[field]
 
 

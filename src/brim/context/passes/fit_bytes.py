@@ -13,6 +13,9 @@ from brim.conversation import Media, Message, ToolResult
 HEADROOM = 0.05
 """A lowering frees this much more than needed, so that the next message does not start the next one."""
 
+LEAST_CHARS = 200
+"""A shorter result costs hardly more than the stub that would stand for it."""
+
 
 def fit_bytes(draft: Draft, limit: int, size: Callable[[], int]) -> list[Fate]:
     """Lowers media, oldest first, then tool results, oldest first, until the body is at most `limit` bytes. `size` measures
@@ -36,7 +39,7 @@ def fit_bytes(draft: Draft, limit: int, size: Callable[[], int]) -> list[Fate]:
         for index in draft.results(0, draft.history.newest_step):
             if over <= 0:
                 break
-            if index not in lowered and not has_media(messages[index]):
+            if index not in lowered and not has_media(messages[index]) and len(messages[index].text) >= LEAST_CHARS:
                 fates.append(to_stub(draft, index, "fit_bytes", {"limit": limit}))
                 over -= len(messages[index].text.encode("utf-8", "surrogatepass"))
     if over > 0 and pictured and not draft.protected(pictured[-1]):

@@ -42,7 +42,7 @@ def _older_steps(draft: Draft, start: int, end: int, most: int, rule: str) -> li
     for first, stop in draft.live_steps(start, end):
         if total <= most or first >= newest:
             break
-        if draft.history.messages[first].role != "assistant":
+        if draft.history.messages[first].role != "assistant" or draft.stays(first):
             continue
         total -= sum(draft.tokens[first:stop])
         fates += draft.remove(first, stop, "drop", rule, {"share": draft.settings.recent_share})
@@ -58,7 +58,7 @@ def drop_oldest(draft: Draft, goal: int) -> list[Fate]:
     for first, stop in draft.live_steps(0, newest):
         if over <= 0:
             break
-        if draft.protected(first):
+        if draft.stays(first):
             continue
         over -= sum(draft.tokens[first:stop]) - _pin_tokens(draft, first)
         gone.append((first, stop))
@@ -67,7 +67,7 @@ def drop_oldest(draft: Draft, goal: int) -> list[Fate]:
         role = history.messages[first].role
         if role == "system" or first in dropped:
             continue
-        if role == "user":
+        if role == "user" or draft.stays(first):
             break
         gone.append((first, stop))
         dropped.add(first)
@@ -103,7 +103,7 @@ def trim_newest(draft: Draft, goal: int) -> list[Fate]:
     over = draft.used - goal
     if over <= 0 or start >= end:
         return []
-    results = [index for index in range(start, end) if history.messages[index].role == "tool" and draft.rank[index] < 2]
+    results = list(draft.results(start, end))
     sizes = {index: draft.tokens[index] for index in results}
     room = sum(sizes.values()) - over
     least = {index: _least(draft, index) for index in results}
@@ -131,7 +131,7 @@ NOTE = 24
 
 def _least(draft: Draft, index: int) -> int:
     message = draft.history.messages[index]
-    plain = LEAST if type(message.result.content[0]) is Text and len(message.result.content) == 1 else LEAST + NOTE
+    plain = LEAST if all(type(part) is Text for part in message.result.content) else LEAST + NOTE
     floor = draft.settings.error_keep_tokens if is_failed(message) else plain
     return min(draft.tokens[index], floor)
 
@@ -152,7 +152,9 @@ def _shorten_calls(draft: Draft, start: int, end: int) -> list[Fate]:
     fates = []
     for index in range(start, end):
         message = draft.history.messages[index]
-        if message.role != "assistant" or draft.rank[index] >= FOLD or has_signed_thinking(draft, start, end):
+        if message.role != "assistant" or draft.rank[index] >= FOLD or draft.protected(index):
+            continue
+        if has_signed_thinking(draft, start, end):
             continue
         longest = max((len(call.arguments) for call in message.calls), default=0)
         if longest > 1_000:

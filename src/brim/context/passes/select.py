@@ -49,7 +49,7 @@ def _exchanges(draft: Draft, end: int) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     open_user = False
     for first, stop in draft.live_steps(draft.reach, end):
-        if draft.protected(first):
+        if draft.stays(first):
             open_user = False
             continue
         role = draft.history.messages[first].role

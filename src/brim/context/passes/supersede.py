@@ -35,7 +35,7 @@ def supersede(draft: Draft, goal: int) -> list[Fate]:
             if len(text) >= LEAST_CHARS and draft.rank[index] < 2
             else None
         )
-        if by is not None and index < newest and not is_failed(message):
+        if by is not None and index < newest and not is_failed(message) and not draft.protected(index):
             later, reason = by
             why: dict[str, object] = {"by": later, "because": reason}
             fates.append(to_stub(draft, index, "supersede", why, because=f"{reason}, see {_place(draft, later)}"))
