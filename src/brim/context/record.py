@@ -264,7 +264,7 @@ def _read_call(call: str) -> tuple[str | None, list[tuple[str, Use]]]:
     name, _, raw = call.partition("\n")
     try:
         value = msgspec.json.decode(raw or "{}")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # nested beyond reading
         value = {}
     arguments: dict[str, Any] = value if isinstance(value, dict) else {}
     command = _command_of(name, arguments)

@@ -25,7 +25,7 @@ def is_object(text: Any) -> bool:
     """Whether `text` is the JSON text of an object."""
     try:
         return isinstance(json.loads(text), dict)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False
 
 

@@ -310,7 +310,7 @@ def write_call(call: ToolCall, *, reuse: bool) -> Any:
 def _custom_input(arguments: str) -> str:
     try:
         value = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # nested beyond reading
         return arguments
     return value["input"] if isinstance(value, dict) and type(value.get("input")) is str else arguments
 

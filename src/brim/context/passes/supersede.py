@@ -78,7 +78,7 @@ def path_of(call: ToolCall) -> str | None:
 
     try:
         value = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # nested beyond reading
         return None
     if not isinstance(value, dict):
         return None
