@@ -43,12 +43,22 @@ def build_workspace(base: Path) -> tuple[Path, Path]:
     (workspace / "Makefile").write_text("all build test clean:\n\t@echo made\n")
     (workspace / "src" / "c.py").write_text("# TODO\n")
     (workspace / "secrets" / "key").write_text("KEY\n")
+    for folder in ("app", "config", "docs"):
+        (workspace / folder).mkdir()
+    for name in (".env", "app/.env"):
+        (workspace / name).write_text("KEY=1\n")
+    (workspace / "config" / "prod.pem").write_text("KEY\n")
+    (workspace / "package.json").write_text('{"name": "x", "version": "1.0.0", "scripts": {"test": "echo tested"}}\n')
     (workspace / "list").write_text(f"{canary}\n")
     (workspace / "script").write_text(f"rm {canary}\n")
     (workspace / "link").symlink_to("..")
     (workspace / "secret_link").symlink_to("secrets/key")
     if shutil.which("git"):
-        for arguments in (["init", "-q", "-b", "main"], ["add", "a", "b.py", "src"], ["commit", "-qm", "first"]):
+        for arguments in (
+            ["init", "-q", "-b", "main"],
+            ["add", "a", "b.py", "src", "secrets"],
+            ["commit", "-qm", "first"],
+        ):
             identity = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
             subprocess.run(["git", *identity, *arguments], cwd=workspace, check=True, capture_output=True)
     return workspace, canary

@@ -149,7 +149,9 @@ def effects_of(risks: Risks, words: Sequence[Word]) -> Iterator[Effect]:
         if option.name == "?":
             yield Effect("doubt", why=f"{option.word.raw} may turn into an option of {name}")
             continue
-        if option.name in risks.removes:
+        if option.name in risks.removes or (
+            len(option.name) > 5 and any(long.startswith(option.name) for long in risks.removes)
+        ):
             yield Effect("acts", RM, f"{name} {option.name} deletes files", option.name)
         known = option.name
         if known not in risks.options and known.startswith("--") and known not in risks.safe:

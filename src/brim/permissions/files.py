@@ -1,4 +1,4 @@
-"""Files that a command line writes, reads or names, judged by the rules about files and by where their paths lead."""
+"""Files that a command line writes or names: where their paths lead, and what the rules about files say."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from brim.permissions.git import strip_globals
-from brim.permissions.harmless import SILENT
+from brim.permissions.operands import paths_in
 from brim.permissions.paths import Place, is_guarded, literal_pattern, locate, matching_paths, shown
-from brim.permissions.programs import canonical
 from brim.permissions.rules import Rule, format_rule, quote_word
-from brim.permissions.values import Call, Redirect
+from brim.permissions.values import Call
 from brim.permissions.verdict import Part
-from brim.permissions.words import Word, known, names
+from brim.permissions.words import Word, names
 
-_LIMITS: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
-_NOTHING = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin")
+LIMITS: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
+NOTHING = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin")
 WRITERS = names(
     "cp mv tee touch mkdir ln install dd truncate chmod chown chgrp rsync tar unzip sed patch rm rmdir shred scp split"
     " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget"
 )
 """Commands whose arguments may be files they write."""
-_COUNT = r'-?\w*"?\$(\(\(.*\)\)|[?#$]|\{#\w+\})"?'
-"""What becomes a number, which is no file."""
 
 
 _SYSTEM = re.compile(r"/(etc|usr|bin|sbin|lib|lib64|boot|opt|var/spool)(/|$)")
@@ -65,6 +61,8 @@ class FileJudge:
         self.limits = bool(self.bash["deny"] or self.bash["ask"] or rules.of("deny", "read", "write", "edit")
                            or rules.of("ask", "read", "write", "edit"))  # fmt: skip
         self.command = ""
+        self.written: set[str] = set()
+        self.dashed = False
 
     def add(
         self,
@@ -87,24 +85,10 @@ class FileJudge:
         else:
             self.add(text, "ask", why, None, needs)
 
-    def redirect(self, redirect: Redirect, call: Call) -> None:
-        operator, target = redirect.operator, redirect.target
-        text = target.text
-        if operator in (">&", "<&") and text is not None and re.fullmatch(r"\d*-?", text):
-            return
-        if text in _NOTHING or (text is not None and re.fullmatch(r"/dev/fd/\d+", text)):
-            return
-        if operator in ("<", "<&"):
-            if text is not None and text.startswith(("/dev/tcp/", "/dev/udp/")):
-                self.doubt(f"{operator} {target.raw}", "it opens a network connection")
-            self.read(target, call, f"{operator} {target.raw}")
-            return
-        self.write(target, call, f"{operator} {target.raw}")
-
     def write(self, target: Word, call: Call, text: str, *, granted: bool = False) -> None:
         """A file that is written. `granted`: the rule for the command names it."""
         path = target.text
-        if path is not None and (path in _NOTHING or re.fullmatch(r"/dev/fd/\d+", path)):
+        if path is not None and (path in NOTHING or re.fullmatch(r"/dev/fd/\d+", path)):
             return
         if path is None or target.glob or path.startswith(("/dev/tcp/", "/dev/udp/")):
             if not granted:
@@ -116,7 +100,7 @@ class FileJudge:
                 self.doubt(text, f"where {target.raw} lies is not known")
                 return
             where = shown(place, self.workspace)
-            for decision in _LIMITS:
+            for decision in LIMITS:
                 rule = matching_paths(self.rules.of(decision, "write", "edit"), place, self.workspace)
                 if rule is not None:
                     self.add(text, rule.decision, f"writes {where}: {rule.text}", rule.text)
@@ -144,62 +128,10 @@ class FileJudge:
             return None
         return locate(path, self.workspace, cwd, home=word.tilde)
 
-    def read(self, target: Word, call: Call, text: str) -> None:
-        self.denied_paths([known("cat"), target], call, text)
-
-    def denied_paths(self, words: Sequence[Word], call: Call, text: str) -> None:
-        """Deny and ask rules about files hold for the arguments of commands, too."""
-        if not words or words[0].text in SILENT:
-            return
-        tools = ("read", "write", "edit") if canonical(words[0].text or "") in WRITERS else ("read",)
-        rules = [rule for decision in _LIMITS for rule in self.rules.of(decision, *tools) if rule.pattern is not None]
-        if not rules:
-            return
-        if words[0].text == "git":
-            shape = strip_globals(words)
-            if len(shape) > 1 and shape[1].text not in (
-                "diff",
-                "grep",
-                "hash-object",
-                "archive",
-                "blame",
-                "apply",
-                "show",
-            ):
-                words = [word for word in words if word.text is not None]
-        for word in words[1:]:
-            if word.text is None:
-                if word.head != "/dev/fd/" and not (word.harmless and re.fullmatch(_COUNT, word.raw)):
-                    self.doubt(text, f"which file {word.raw} is, is not known, and some may not be read or written")
-                    return
-                continue
-            for path, tilde in _paths_in(word):
-                for cwd in call.cwds:
-                    for each in self.expanded(path, cwd) if word.glob else [path]:
-                        place = self.place(Word(each, each, tilde=tilde), cwd)
-                        if place is None:
-                            if cwd is None:
-                                self.doubt(text, f"where {word.raw} lies is not known")
-                            continue
-                        rule = matching_paths(rules, place, self.workspace)
-                        if rule is not None:
-                            self.add(
-                                text, rule.decision, f"it names {shown(place, self.workspace)}: {rule.text}", rule.text
-                            )
-                            return
-        if _goes_below(words):
-            named = [word.text for word in words[1:] if word.text and not word.text.startswith("-")]
-            for cwd in call.cwds:
-                folders = [each for each in named if os.path.isdir(os.path.join(cwd or self.root, each))] or ["."]
-                for rule in rules:
-                    if any(self.holds(folder, cwd or self.root, rule) for folder in folders):
-                        self.doubt(text, f"it goes through folders that hold what {rule.text} is about")
-                        return
-
     def guarded_places(self, words: Sequence[Word], call: Call, text: str) -> None:
         """`cp x .git/hooks/pre-commit`: who may copy may not, for that, plant what other programs run."""
         for word in words[1:]:
-            for path, tilde in _paths_in(word) if word.text is not None else ():
+            for path, tilde in paths_in(word) if word.text is not None else ():
                 for cwd in call.cwds:
                     place = self.place(Word(path, path, tilde=tilde), cwd)
                     if place is None or not (is_guarded(place.real) or _SYSTEM.match(place.real)):
@@ -222,24 +154,12 @@ class FileJudge:
         found = glob.glob(pattern, root_dir=base, include_hidden=True)[:500]
         return found or [pattern]
 
-    def holds(self, folder: str, cwd: str, rule: Rule) -> bool:
-        """Whether a folder holds a file that a rule covers, as far as a short look tells."""
-        top = os.path.realpath(os.path.join(cwd, folder))
-        seen = 0
-        for path, folders, files in os.walk(top):
-            for name in (*files, *folders):
-                seen += 1
-                place = locate(os.path.join(path, name), self.workspace)
-                if place is not None and matching_paths([rule], place, self.workspace):
-                    return True
-            if seen > 3000:
-                return True
-        return False
-
     def stays(self, word: Word, call: Call) -> bool:
+        if word.choices:
+            return all(self.stays(each, call) for each in word.choices)
         if word.text is None:
-            return word.head == "./"
-        for path, _ in _paths_in(word):
+            return word.head in ("./", "/dev/fd/")
+        for path, _ in paths_in(word):
             if word.tilde and not re.match(r"~(/|$)", path):
                 return False
             full = os.path.expanduser(path) if word.tilde else path
@@ -255,32 +175,4 @@ class FileJudge:
         place = locate(path, self.workspace, cwd, home=False)
         if place is None:
             return False
-        return place.inside or place.real in _NOTHING or not os.path.lexists(os.path.join(cwd, path))
-
-
-def _paths_in(word: Word) -> list[tuple[str, bool]]:
-    """What of a word may be a path: the word, the value of an option, what follows `@` or `=`."""
-    text = word.text or ""
-    found = [(text, word.tilde)]
-    if text.startswith("-"):
-        found = [(text[2:], False)] if len(text) > 2 and text[1] != "-" else []
-    if "=" in text:
-        value = text.partition("=")[2]
-        found.append((value, value.startswith("~")))
-    found += [(path[1:], False) for path, _ in list(found) if path.startswith("@")]
-    return [(path, tilde) for path, tilde in found if path]
-
-
-def _goes_below(words: Sequence[Word]) -> bool:
-    name = canonical(words[0].text or "")
-    if name in ("rg", "ag", "ack", "zip", "rsync", "7z"):
-        return True
-    if name == "git":
-        shape = strip_globals(words)
-        return len(shape) > 1 and shape[1].text == "grep"
-    if name == "tar":
-        return any(re.match(r"-?\w*[cru]|--(create|append|update)", word.text or "-c") for word in words[1:3])
-    return name in ("grep", "cp", "scp", "diff", "mv", "chmod", "chown") and any(
-        word.text is None or re.fullmatch(r"-\w*[rRa]\w*|--(recursive|archive|dereference-recursive)", word.text)
-        for word in words[1:]
-    )
+        return place.inside or place.real in NOTHING or not os.path.lexists(os.path.join(cwd, path))

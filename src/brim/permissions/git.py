@@ -182,6 +182,8 @@ def _option(verb: str, option: Option, shorts: dict[str, str]) -> Iterator[Effec
         ) and re.match(r"[\w+.-]*::|ssh://-|-|[^/]*:-|fd::", text):
             yield Effect("doubt", why=f"git runs a program for the address {text}")
         return
+    if option.value is not None and re.match(r"[\w+.-]*::|ssh://-", option.value.text or ""):
+        yield Effect("doubt", why=f"git runs a program for the address {option.value.text}")
     kind = shorts.get(name)
     if kind is None and name.startswith("--") and not name.startswith("--no-"):
         full = next((long for long in _LONG if long == name), None) or next(

@@ -84,6 +84,8 @@ def interpreter_effects(name: str, words: Sequence[Word]) -> Iterator[Effect]:
             if name in ("deno", "bun") and not operand and text in ("eval", "repl", "x", "exec"):
                 yield Effect("doubt", why=f"{name} {text} runs code", option=text)
             operand = True
+        elif name == "node" and option.name == "--test":
+            operand = True
         elif (len(option.name) == 2 and option.name[1] in code) or _CODE_LONG.match(option.name):
             yield Effect("doubt", (option.word,), f"{name} {option.name} runs code that is not judged", option.name)
     versions = {w.text for w in words[1:]} & {"--version", "-V", "-v", "--help", "-h"}
@@ -91,8 +93,19 @@ def interpreter_effects(name: str, words: Sequence[Word]) -> Iterator[Effect]:
         yield Effect("doubt", why=f"{name} may run what it reads")
 
 
-_RUN_TEXT = (None, "timeit", "pdb", "code", "idlelib", "runpy", "trace", "asyncio", "sqlite3")
+_RUN_TEXT = names(
+    "timeit pdb code idlelib runpy trace asyncio sqlite3 ipython ipdb pudb bpdb bpython ptpython ptipython pty xonsh"
+)
 """Modules of python that run what they are given or read."""
+_RUN_MODULES = names(
+    "cprofile profile coverage viztracer scalene pyinstrument kernprof memory_profiler debugpy line_profiler"
+)
+"""Modules of python that run another: `python -m cProfile -m pdb x`."""
+
+
+def _from_module(words: Sequence[Word]) -> Sequence[Word]:
+    """A module's words from the `-m` on that names another."""
+    return next((words[i:] for i, word in enumerate(words) if i and (word.text or "-m").startswith("-m")), words)
 
 
 def _python(words: Sequence[Word]) -> Iterator[Effect]:
@@ -114,7 +127,7 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
         if text in ("--version", "--help") or re.fullmatch(r"-[Vh]+", text):
             return
         if text.startswith("--"):
-            position += 1
+            position += 2 if text == "--check-hash-based-pycs" else 1
             continue
         for offset, letter in enumerate(text[1:], 1):
             if letter == "c":
@@ -124,8 +137,13 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
                 rest = [known(text[offset + 1 :])] if text[offset + 1 :] else []
                 inner = (*rest, *words[position + 1 :])
                 yield Effect("acts", inner, "python -m runs a module")
-                if not inner or inner[0].text in _RUN_TEXT:
+                module = (inner[0].text or "").lower() if inner else None
+                if not inner or inner[0].text is None or module in _RUN_TEXT:
                     yield Effect("doubt", why="that module of python runs what it is given")
+                elif module in _RUN_MODULES and any(
+                    word.text is None or word.text.startswith("-m") for word in inner[1:]
+                ):
+                    yield from _python((known("python"), *_from_module(inner)))
                 return
             if letter == "i":
                 yield Effect("doubt", why="python -i reads a program from its input", option="-i")
@@ -134,3 +152,15 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
                 break
         position += 1
     yield Effect("doubt", why="python reads its program from its input")
+
+
+def module_words(words: Sequence[Word]) -> Sequence[Word]:
+    """What stands from the module on in `python -m module …`; nothing where there is no `-m`."""
+    for position, word in enumerate(words[1:], 1):
+        text = word.text or ""
+        found = re.fullmatch(r"-[bBdEIOPqsSuvx]*m(.*)", text)
+        if found is not None:
+            return ([known(found[1])] if found[1] else []) + list(words[position + 1 :])
+        if not text.startswith("-"):
+            return ()
+    return ()

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from brim.permissions.effects import Effect
-from brim.permissions.files import WRITERS, FileJudge
+from brim.permissions.files import NOTHING, WRITERS
 from brim.permissions.git import git_effects, strip_globals
 from brim.permissions.harmless import (
     FURNITURE,
@@ -24,7 +24,9 @@ from brim.permissions.harmless import (
     is_of_the_shell,
     is_safe_value,
 )
-from brim.permissions.programs import canonical, program_effects
+from brim.permissions.interpreters import RUNS_CODE
+from brim.permissions.programs import canonical, other_spellings, program_effects
+from brim.permissions.reads import ReadJudge
 from brim.permissions.rules import Rule, allows, forbids, format_rule, plain_name, quote_word
 from brim.permissions.shell import parse_script
 from brim.permissions.values import Call, Script
@@ -37,6 +39,14 @@ _SUBCOMMANDS = names(
     " terraform aws gcloud az helm make dotnet mvn gradle bundle rails conda rustup deno bun composer"
 )
 _EXACTLY = names("rm rmdir mv dd chmod chown curl wget eval kill pkill killall shutdown reboot mkfs truncate shred")
+_RUNS_FILES = {
+    "python": r".*\.(py|pyc|pth|so|zip)", "pytest": r".*\.(py|so)|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml",
+    "node": r".*\.(js|mjs|cjs|ts|node)|package\.json", "npm": r"package\.json|\.npmrc|.*\.(js|mjs|cjs|ts|sh)",
+    "make": r"(GNU)?[Mm]akefile|.*\.(mk|mak|sh)", "cargo": r".*\.rs|Cargo\.toml", "go": r".*\.go|go\.mod",
+    "ruby": r".*\.rb|Gemfile", "perl": r".*\.p[lm]", "php": r".*\.php", "lua": r".*\.lua",
+}  # fmt: skip
+"""Which files a program runs, or makes part of what it runs, without their standing among its words."""
+_RUNS_FILES |= dict.fromkeys(("pnpm", "yarn", "npx", "bun", "deno"), _RUNS_FILES["npm"])
 _DEEPEST = 8
 _FOLLOWS = {
     "grep": r"-\w*R\w*|--deref.*",
@@ -50,7 +60,7 @@ _FOLLOWS = {
 """Options that follow links, wherever they lead."""
 
 
-class BashJudge(FileJudge):
+class BashJudge(ReadJudge):
     """Judges one command line. `parts` is what came of it."""
 
     # -- the whole -----------------------------------------------------------------------------------------------------
@@ -101,6 +111,7 @@ class BashJudge(FileJudge):
         script = parse_script(text, cwds, variables)
         for doubt in script.doubts:
             self.doubt(text, doubt)
+        self.note_written(script)
         exports = (
             depth > 0 or re.search(r"\b(?:export|allexport|declare|typeset|readonly)\b|\bset\s+-\w*a", text) is not None
         )
@@ -109,6 +120,31 @@ class BashJudge(FileJudge):
                 self.assignment(text, name, values)
         for call in script.calls:
             self.call(call, script, depth)
+
+    def note_written(self, script: Script) -> None:
+        """What a script writes itself, for the programs it then runs; and whether it makes files that look like options."""
+        for call in script.calls:
+            texts = [word.text or "" for word in call.words]
+            targets = [each.target.text or "" for each in call.redirects if ">" in each.operator]
+            if texts and canonical(texts[0]) == "tee":
+                targets += [text for text in texts[1:] if not text.startswith("-")]
+            self.written |= {os.path.basename(target) for target in targets if target not in NOTHING}
+            after = texts[texts.index("--") + 1 :] if "--" in texts else []
+            self.dashed |= any(os.path.basename(text).startswith("-") for text in [*targets, *after])
+            self.dashed |= any("/" in text and os.path.basename(text).startswith("-") for text in texts)
+
+    def runs_written(self, base: str, words: Sequence[Word], text: str) -> None:
+        """A program that was written a moment ago by the same command is as good as code on the command line."""
+        name = canonical(base)
+        pattern = _RUNS_FILES.get(name)
+        operand = next((word for word in words[1:] if not (word.text or word.head).startswith("-")), None)
+        found = [each for each in self.written if pattern and re.fullmatch(pattern, each)]
+        if "/" in base:
+            found += [each for each in self.written if each == os.path.basename(base)]
+        if name in RUNS_CODE and operand is not None:
+            found += [each for each in self.written if operand.text is None or each == os.path.basename(operand.text)]
+        if found and self.limits:
+            self.doubt(text, f"{found[0]} is written and run in one go")
 
     def assignment(self, text: str, name: str, values: Iterable[Word]) -> None:
         if not all(is_safe_value(name, value) for value in values):
@@ -119,6 +155,8 @@ class BashJudge(FileJudge):
             self.redirect(redirect, call)
         if call.words:
             for name, value in call.assignments:
+                if name == "IFS" and call.words[0].text == "read":
+                    continue  # only for this `read`, whose variables are of unknown value as it is
                 if is_dangerous_name(name):
                     self.assignment(call.text, name, [value])
             self.words(call.words, call, script, depth)
@@ -152,6 +190,8 @@ class BashJudge(FileJudge):
             self.foreign_repository(words, call, shown_text)
         elif wrapper is None:
             effects += program_effects(words)
+        if self.written:
+            self.runs_written(base, words, shown_text)
         if "/" in base:
             self.script_file(words[0], call, script, depth, shown_text, shebang=True)
         open_questions = self.effects(effects, words, rule, covers, call, script, depth, shown_text)
@@ -212,6 +252,7 @@ class BashJudge(FileJudge):
                 forms.append(strip_globals(words))
             elif base.startswith("git-") and len(base) > 4:
                 forms.append([known("git"), known(base[4:]), *words[1:]])
+            forms += other_spellings(words)
         for decision in ("deny", "ask"):
             for rule in self.bash[decision]:
                 if rule.pattern is None:
@@ -224,7 +265,11 @@ class BashJudge(FileJudge):
                         )
                         return True
                     continue
-                found = [forbids(rule, form) for form in forms]
+                called = rule.words()[0].literal
+                if called is not None and name is not None and canonical(called) == canonical(name):
+                    found = [forbids(rule, form) for form in (*forms, [known(called), *words[1:]])]
+                else:
+                    found = [forbids(rule, form) for form in forms]
                 if "yes" in found and not acts:
                     said = "denied by" if decision == "deny" else "the user wants to be asked:"
                     self.add(text, decision, f"{said} {rule.text}", rule.text)
@@ -280,7 +325,9 @@ class BashJudge(FileJudge):
                     if given.text is None:
                         self.doubt(text, f"{effect.why} runs a text that is not known before it runs", None)
                     else:
-                        self.script(given.text, call.cwds, script.variables, depth + 1)
+                        moves = effect.why == "trap" and re.search(r"\b(cd|pushd|popd)\b", self.command)
+                        # a trap runs later, wherever the shell is by then
+                        self.script(given.text, (*call.cwds, *((None,) if moves else ())), script.variables, depth + 1)
                 else:
                     self.words(effect.words, call, script, depth + 1, through=effect.why)
                 if covers and rule is not None:
@@ -401,8 +448,7 @@ class BashJudge(FileJudge):
         for word in words[1:]:
             if not word.glob or word.text is None or word.text[:1] not in "*?[":
                 continue
-            made_here = re.search(r"(?:--\s+|/)['\"]?-\w", self.command)
-            if made_here or any(each.startswith("-") for cwd in call.cwds for each in self.expanded(word.text, cwd)):
+            if self.dashed or any(each.startswith("-") for cwd in call.cwds for each in self.expanded(word.text, cwd)):
                 self.doubt(text, f"{word.raw} may become an option")
                 return
 

@@ -142,7 +142,8 @@ def _regex(pattern: str, broad: bool) -> str:
 
 _GUARDED = re.compile(
     r"/\.git(/|$)|/\.brim(/|$)|/\.(bash|zsh|profile|zprofile|zshenv|inputrc|envrc|netrc|npmrc|pypirc|gitconfig|gitmodules)[\w]*$"
-    r"|/\.ssh(/|$)|/\.husky(/|$)|/\.vscode(/|$)|/\.idea(/|$)|/\.github/workflows(/|$)|/sitecustomize\.py$"
+    r"|/\.ssh(/|$)|/\.husky(/|$)|/\.vscode(/|$)|/\.idea(/|$)|/\.github/workflows(/|$)|/sitecustomize\.py$",
+    re.IGNORECASE,
 )
 
 

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from brim.permissions.effects import Effect, Handler, Risks, effects_of, read_options
-from brim.permissions.interpreters import RUNS_CODE, interpreter_effects
+from brim.permissions.interpreters import RUNS_CODE, interpreter_effects, module_words
 from brim.permissions.streams import awk_effects, fd_effects, find_effects, sed_effects, xargs_effects
 from brim.permissions.words import UNKNOWN, Word, known, names
 
 RISKS: Mapping[str, Risks] = {
-    "sort": Risks({"-o": "write", "--output": "write", "--compress-program": "doubt"}, "kStT"),
+    "sort": Risks({"-o": "write", "--output": "write", "--compress-program": "doubt", "--files0-from": "doubt"}, "kStT"),
     "shuf": Risks({"-o": "write", "--output": "write"}, "inr"),
     "tree": Risks({"-o": "write"}, "LPIHT"),
     "rg": Risks({"--pre": "doubt", "--hostname-bin": "doubt"}, "eEfgjmABCrMtTd", safe=("--pretty",)),
@@ -59,10 +59,12 @@ RISKS: Mapping[str, Risks] = {
     "sftp": Risks({"-S": "doubt", "-o": "doubt", "-F": "doubt", "-D": "doubt", "-b": "doubt", "-J": "doubt"}, "cilPBR"),
     "tar": Risks(
         {"-I": "doubt", "--use-compress-program": "doubt", "--to-command": "script", "--checkpoint-action": "doubt",
-         "-F": "doubt", "--info-script": "doubt", "--new-volume-script": "doubt", "--rsh-command": "doubt",
+         "-F": "doubt", "-g": "write", "--listed-incremental": "write",
+         "--info-script": "doubt", "--new-volume-script": "doubt", "--rsh-command": "doubt",
          "--rmt-command": "doubt", "--index-file": "write", "-T": "read", "--files-from": "read", "-P": "doubt",
          "--absolute-names": "doubt"},
-        "fCbgKLNVX", removes=("--remove-files",), safe=("--totals", "--transform", "--touch", "--to-stdout"),
+        "fCbgKLNVX", removes=("--remove-files", "--recursive-unlink", "--unlink-first", "-U", "--delete"),
+        safe=("--totals", "--transform", "--touch", "--to-stdout"),
     ),
     "zip": Risks({"-TT": "doubt", "--unzip-command": "doubt", "-O": "write", "--output-file": "write", "--out": "write",
                   "-T": "doubt", "-m": "doubt", "--move": "doubt"}, "bitnxP", removes=("-m", "--move")),
@@ -82,7 +84,8 @@ RISKS: Mapping[str, Risks] = {
     "pytest": Risks({"--basetemp": "doubt", "--rootdir": "doubt", "-c": "doubt", "--confcutdir": "doubt",
                      "-o": "doubt", "--override-ini": "doubt", "-p": "doubt", "--junitxml": "write",
                      "--junit-xml": "write", "--log-file": "write", "--resultlog": "write", "--pdbcls": "doubt",
-                     "--debug": "doubt", "--pastebin": "doubt"}, "kmnWr"),
+                     "--debug": "doubt", "--pastebin": "doubt", "--config-file": "doubt"}, "kmnWr",
+                    safe=("--co", "--color", "--cov", "--cov-config", "--cov-report", "--collect-only", "--cache-clear")),
     "cargo": Risks({"--config": "doubt", "-Z": "doubt"}, "pjF"),
     "go": Risks({}),
     "pandoc": Risks({"--filter": "doubt", "-F": "doubt", "--lua-filter": "doubt", "-L": "doubt", "--pdf-engine": "doubt",
@@ -109,6 +112,38 @@ def canonical(name: str) -> str:
     return _SAME_AS.get(bare, bare)
 
 
+_VERBS: Mapping[str, Mapping[str, str]] = {
+    "npm": {
+        **dict.fromkeys(("i", "in", "ins", "inst", "insta", "instal", "isnt", "isnta", "isntal", "isntall", "add"), "install"),
+        **dict.fromkeys(("rm", "r", "un", "unlink", "remove"), "uninstall"), **dict.fromkeys(("t", "tst"), "test"),
+        **dict.fromkeys(("run-script", "rum", "urn"), "run"), **dict.fromkeys(("up", "upgrade", "udpate"), "update"),
+        "x": "exec", "c": "config", "pub": "publish", "ic": "ci", "clean-install": "ci", "author": "owner",
+    },
+    "cargo": {"b": "build", "t": "test", "r": "run", "c": "check", "d": "doc", "rm": "remove"},
+    "git": {"stage": "add"},
+}  # fmt: skip
+"""Other names of subcommands."""
+
+
+def other_spellings(words: Sequence[Word]) -> Iterator[list[Word]]:
+    """The same command in other words, for rules that deny: `npm i` is `npm install`, `apt-get` is `apt`."""
+    name = (words[0].text or "").rpartition("/")[2]
+    verb = words[1].text or "" if len(words) > 1 else ""
+    family = "npm" if name in ("pnpm", "yarn", "bun") else name
+    if verb in _VERBS.get(family, {}):
+        yield [words[0], known(_VERBS[family][verb]), *words[2:]]
+    if (
+        name in ("docker", "podman")
+        and verb in ("container", "image", "volume", "network", "system")
+        and len(words) > 2
+    ):
+        yield [words[0], *([known("rmi")] if (verb, words[2].text) == ("image", "rm") else [words[2]]), *words[3:]]
+    if name.endswith("-compose"):
+        yield [known(name.removesuffix("-compose")), known("compose"), *words[1:]]
+    if name in ("apt-get", "apt"):
+        yield [known("apt" if name == "apt-get" else "apt-get"), *words[1:]]
+
+
 def program_effects(words: Sequence[Word]) -> Iterator[Effect]:
     """What a command does besides its own work, as far as its words tell. `words` begin with its name."""
     name = canonical(words[0].text or "")
@@ -118,6 +153,9 @@ def program_effects(words: Sequence[Word]) -> Iterator[Effect]:
         yield from effects_of(risks, words)
     elif name in RUNS_CODE:
         yield from interpreter_effects(name, words)
+        module = module_words(words) if name == "python" else ()
+        if module and module[0].text in ("pytest", "json.tool"):
+            yield from program_effects(module)
 
 
 def _make(words: Sequence[Word]) -> Iterator[Effect]:
@@ -197,8 +235,15 @@ def _npm(words: Sequence[Word]) -> Iterator[Effect]:
             "--globalconfig",
             "--userconfig",
             "--git",
-        ):
-            yield Effect("doubt", why=f"npm {option.name} changes what is run", option=option.name)
+            "--viewer",
+            "--editor",
+            "--shell",
+            "--browser",
+            "--node-gyp",
+            "--init-module",
+        ) or any(long.startswith(option.name or "-") for long in ("--script-shell", "--call", "--node-options")
+                 if len(option.name or "") > 4):  # fmt: skip
+            yield Effect("doubt", why=f"npm {option.name} changes what is run", option=option.name or "")
     places = [option.word for option in options if option.name is None]
     if not places:
         return
@@ -208,6 +253,8 @@ def _npm(words: Sequence[Word]) -> Iterator[Effect]:
         yield Effect("run", tuple(rest), f"npm {verb}", verb or "")
         return
     second = places[1].text if len(places) > 1 else None
+    if verb in ("init", "create", "innit") and len(places) > 1:
+        yield Effect("acts", (known("npx"), *places[1:]), f"npm {verb} runs a package")
     changes = verb == "set" or (verb in ("config", "c") and second not in ("get", "list", "ls"))
     if changes or (verb == "pkg" and second in ("set", "delete")):
         yield Effect("doubt", why=f"npm {verb} changes what other commands run", option=verb or "")
@@ -231,7 +278,7 @@ def _tar(words: Sequence[Word]) -> Iterator[Effect]:
         fixed = [words[0], *words[2:]]
     yield from effects_of(RISKS["tar"], fixed)
     for word in words[1:]:
-        if word.text and re.match(r"[\w.@-]+:[^=]", word.text) and not word.text.startswith("-"):
+        if word.text and re.match(r"(--file=|-\w*f)?[\w.@][\w.@-]*:[^=]", word.text):
             yield Effect("doubt", why=f"tar may take {word.text} for a file on another machine")
 
 
@@ -305,12 +352,41 @@ def _mapfile(words: Sequence[Word]) -> Iterator[Effect]:
     yield from _sets_names(words)
 
 
+def _pytest(words: Sequence[Word]) -> Iterator[Effect]:
+    """Plugins that are left out (`-p no:cacheprovider`) run nothing."""
+    kept: list[Word] = []
+    for word in words:
+        if kept and kept[-1].text == "-p" and (word.text or "").startswith("no:"):
+            kept.pop()
+        elif not (word.text or "").startswith("-pno:"):
+            kept.append(word)
+    yield from effects_of(RISKS["pytest"], kept)
+
+
+def _json_tool(words: Sequence[Word]) -> Iterator[Effect]:
+    operands = [o.word for o in read_options(words[1:], "", ("--indent",)) if o.name is None]
+    if len(operands) > 1:
+        yield Effect("write", (operands[1],), "json.tool writes its second argument")
+
+
+def _with_mode(words: Sequence[Word]) -> Iterator[Effect]:
+    for option in read_options(words[1:], "mgotSZ", ("--mode",)):
+        if option.name == "-m" or (option.name or "").startswith("--mo"):
+            yield Effect(
+                "acts", (known("chmod"), option.value or UNKNOWN), f"{words[0].text} {option.name} sets a mode"
+            )
+        elif option.name == "?":
+            yield Effect("acts", (known("chmod"), UNKNOWN), f"{words[0].text} may set a mode")
+
+
 HANDLERS: Mapping[str, Handler] = {
     "find": find_effects, "fd": fd_effects, "sed": sed_effects, "awk": awk_effects, "xargs": xargs_effects,
     "make": _make, "uniq": _uniq, "xxd": _xxd,
     "dd": _dd, "openssl": _openssl, "grep": _grep, "npm": _npm, "pnpm": _npm, "yarn": _npm, "go": _go, "tar": _tar,
+    "pytest": _pytest, "json.tool": _json_tool,
     "unlink": _unlink, "shred": _unlink, "rmdir": _unlink, "srm": _unlink, "trash": _unlink, "docker": _docker,
     "podman": _docker, "kubectl": _docker, "nerdctl": _docker, "truncate": _truncate,
+    "mkdir": _with_mode, "install": _with_mode, "mkfifo": _with_mode,
     "gcc": _gcc, "cmake": _cmake, "apt": _apt, "apt-get": _apt,
     **dict.fromkeys(names("alias hash enable bind complete source . fc history"), _eats_input),
     **dict.fromkeys(names("unset read export declare typeset local readonly getopts test [ printf wait"), _sets_names),

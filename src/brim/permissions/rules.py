@@ -31,13 +31,12 @@ Match: TypeAlias = Literal["yes", "maybe", "no"]
 
 TOOLS = ("bash", "read", "write", "edit", "grep", "glob", "recall")
 _FORM = re.compile(r"\s*([A-Za-z_*][\w.*-]*)\s*\((.*)\)\s*", re.DOTALL)
-_LONG_OF_SHORT = {
-    "f": ("force",),
-    "r": ("recursive", "R"),
-    "R": ("recursive", "r"),
-    "v": ("verbose",),
-    "n": ("dry-run",),
-}
+_LONG_OF_SHORT: dict[str, tuple[str, ...]] = {
+    "f": ("force",), "r": ("recursive", "R"), "R": ("recursive", "r"), "v": ("verbose",), "n": ("dry-run", "no-verify"),
+    "i": ("in-place", "interactive"), "a": ("all",), "g": ("global",), "d": ("delete",),
+    "o": ("output",), "X": ("request",), "T": ("upload-file",), "y": ("yes",), "c": ("command", "config"), "e": ("eval",),
+}  # fmt: skip
+"""What a letter is long for, in the programs that people write rules about."""
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
 
 
@@ -178,9 +177,11 @@ def allows(rule: Rule, words: Sequence[Word]) -> bool:
             if not want.star or position == 0:
                 return False
             continue
+        if want.literal is None and ".." in text.split("/"):
+            return False
         if position == 0:
             text = plain_name(text)
-        elif (want.literal is None and ".." in text.split("/")) or (words[position].glob and want.literal is not None):
+        elif words[position].glob and want.literal is not None:
             return False
         if re.fullmatch(want.regex, text, re.DOTALL) is None:
             return False
@@ -261,7 +262,11 @@ def _aligned(
     if word.text is None:
         return "maybe"
     if word.text.startswith("-") and word.text != "-":
-        return _aligned(pattern, words[1:], after_option="=" not in word.text, first=first)
+        left = _aligned(pattern, words[1:], after_option="=" not in word.text, first=first)
+        value = word.text.partition("=")[2] if word.text.startswith("--") else word.text[2:]
+        if left == "yes" or not value or re.fullmatch(want.regex, value, re.DOTALL | re.IGNORECASE) is None:
+            return left
+        return _stronger(left, _aligned(pattern[1:], words[1:], after_option=False))  # `-XDELETE` is `-X DELETE`
     best: Match = "no"
     text = word.text
     if re.fullmatch(want.regex, text, re.DOTALL | re.IGNORECASE) or _same_path(want, text):
@@ -288,6 +293,9 @@ def _has_option(wanted: str, words: Sequence[Word]) -> Match:
     """Whether the options of a command hold the wanted ones, in whatever order, cluster or abbreviation."""
     hidden = any(word.text is None for word in words)
     given = [word.text for word in words if word.text is not None and word.text.startswith("-")]
+    if words and words[0].text == "push":  # git takes `+main` for --force, `:main` for --delete
+        refs = [word.text or "" for word in words[1:]]
+        given += ["-f"] * any(ref.startswith("+") for ref in refs) + ["-d"] * any(ref.startswith(":") for ref in refs)
     if wanted in given:
         return "yes"
     shorts = {letter for each in given if not each.startswith("--") for letter in each[1:]}
@@ -303,4 +311,6 @@ def _has_option(wanted: str, words: Sequence[Word]) -> Match:
             or any(long.startswith(each) for long in _LONG_OF_SHORT.get(letter, ()) for each in longs)
             for letter in wanted[1:]
         )
+        if wanted == "-D":
+            met = met or all({letter, long} & {*shorts, *longs} for letter, long in (("d", "delete"), ("f", "force")))
     return "yes" if met else "maybe" if hidden else "no"

@@ -32,6 +32,9 @@ _TEXT = names(
     " command_name comment"
 )
 _OPERANDS = names("word string raw_string ansi_c_string concatenation simple_expansion expansion number variable_name")
+_MOVES = re.compile(rb"\b(cd|pushd|popd)\b")
+_SAME_SHELL = names("builtin command time")
+"""What runs a builtin in the shell itself."""
 _RESERVED = names("{ } if then elif else fi for while until do done case esac select function in [[ ]] ! ((")
 # Characters that a terminal, the grammar and bash see differently.
 _ODD = re.compile(
@@ -111,7 +114,9 @@ class _Reader(Values):
         elif kind in ("pipeline", "subshell", "command_substitution", "process_substitution"):
             self.visit_apart(node)
         elif kind in ("while_statement", "for_statement", "c_style_for_statement", "function_definition"):
-            if re.search(rb"\b(cd|pushd|popd)\b", self.source[node.start_byte : node.end_byte]):
+            # a loop may come back to where it has been, and a function is run wherever it is called
+            whole = kind == "function_definition"
+            if _MOVES.search(self.source if whole else self.source[node.start_byte : node.end_byte]):
                 self.cwds = _union(self.cwds, (None,))
             if kind == "c_style_for_statement":
                 for child in node.named_children:
@@ -160,9 +165,17 @@ class _Reader(Values):
         if node.type == "command_substitution" and self.text(node).startswith("`") and "\\" in self.text(node):
             self.doubt("a backslash stands between backticks")
         before = self.cwds
+        feed: tuple[Word, ...] = ()
         for child in node.children:
+            simple = child.type == "command" and not any(
+                each.type in ("command_substitution", "process_substitution") for each in nodes_of(child)
+            )
             if child.is_named:
+                self.feed = feed if simple else ()
                 self.visit(child)
+                self.feed = ()
+                last = self.script.calls[-1].words if simple and self.script.calls else ()
+                feed = feed if feed and _passes_lines(last) else last
             if node.type == "pipeline":
                 self.cwds = before
         self.cwds = before
@@ -177,7 +190,9 @@ class _Reader(Values):
             if child.is_named:
                 self.visit(child)
         if right is not left:
+            last_starts = self.cwds
             self.visit(right)
+            self.last_starts = last_starts
         last = self.sure
         self.cwds = _union(before, sure, self.cwds)
         self.sure = last if operator.type == "&&" else self.cwds
@@ -186,6 +201,9 @@ class _Reader(Values):
         body = node.child_by_field_name("body")
         redirects: list[Redirect] = []
         extra: list[Word] = []
+        # of a list, the grammar gives to the whole what belongs to the last command, which may run elsewhere
+        elsewhere = {"PWD"} - self.busy if body is not None and body.type != "command" else set()
+        self.busy |= elsewhere
         for child in node.children_by_field_name("redirect"):
             if child.type == "file_redirect":
                 made, more = self.redirect(child)
@@ -209,6 +227,7 @@ class _Reader(Values):
                         self.visit(inner)
             else:
                 self.visit(child)
+        self.busy -= elsewhere
         if body is not None and body.type == "command":
             self.visit_command(body, redirects, extra)
             return
@@ -218,9 +237,11 @@ class _Reader(Values):
         if body is not None:
             self.visit(body)
         if redirects:
-            # of a list or a pipe, the grammar gives to the whole what belongs to the last command
             after, sure = self.cwds, self.sure
-            self.cwds = _union(before, after, sure)
+            last = body.children[-1] if body is not None and body.type == "list" else None
+            if last is not None and last.type == "pipeline":
+                last = last.children[-1]
+            self.cwds = self.last_starts if last is not None and last.type == "command" else _union(before, after, sure)
             self.add_call(node, [], [], redirects)
             self.cwds, self.sure = after, sure
 
@@ -271,15 +292,20 @@ class _Reader(Values):
         self, node: Node, words: Sequence[Word], assignments: Sequence[tuple[str, Word]], redirects: Sequence[Redirect]
     ) -> None:
         self.script.calls.append(
-            Call(tuple(words), tuple(assignments), tuple(redirects), self.cwds, self.text(node).strip())
+            Call(tuple(words), tuple(assignments), tuple(redirects), self.cwds, self.text(node).strip(), self.feed)
         )
+        self.feed = ()
         self.sure = self.cwds
+        while len(words) > 1 and words[0].text in _SAME_SHELL:
+            words = words[1:]
+            while len(words) > 1 and (words[0].text or "").startswith("-"):
+                words = words[1:]
         name = words[0].text if words else None
-        if name in ("builtin", "command") and len(words) > 1:
-            words, name = words[1:], words[1].text
         if name in ("cd", "pushd", "popd"):
             self.sure = self.moved(words)
             self.cwds = _union(self.cwds, self.sure)
+        elif name in ("eval", "trap", "source", ".") and _may_move(words):
+            self.cwds = self.sure = _union(self.cwds, (None,))
 
     def moved(self, words: Sequence[Word]) -> tuple[str | None, ...]:
         rest = [word for word in words[1:] if word.text is None or not re.fullmatch(r"-[LPe@-]+|-n", word.text)]
@@ -290,6 +316,8 @@ class _Reader(Values):
         target = rest[0]
         if target.text is None or target.glob or target.text.startswith(("-", "+")):
             return (None,)
+        if target.tilde and not re.match(r"~(/|$)", target.text):
+            return (None,)  # `~-`, `~+`, somebody's home
         text = os.path.expanduser(target.text) if target.tilde else target.text
         return tuple(
             None if cwd is None and not text.startswith("/") else os.path.join(cwd or "/", text) for cwd in self.cwds
@@ -323,7 +351,7 @@ class _Reader(Values):
 
     def visit_test(self, node: Node) -> None:
         single = node.children[0].type == "["
-        for inner in nodes_of(node):
+        for inner in nodes_of(node, leave=("command_substitution", "process_substitution")):
             if single and not inner.is_named and inner.type in ("<", ">", "<<", ">>", "&&", "||"):
                 self.doubt("a test writes into a file")
             if inner.type == "test_operator" and self.text(inner) in (
@@ -364,6 +392,25 @@ class _Reader(Values):
             self.doubt("arithmetic evaluates a text that is not known")
         elif segment.text is not None and "[" in segment.text:
             self.doubt("arithmetic evaluates an index")
+
+
+def _passes_lines(words: Sequence[Word]) -> bool:
+    """Whether a command in a pipe hands on some of the lines it gets, unchanged."""
+    texts = [word.text or "x" for word in words]
+    if texts[:1] in (["sort"], ["uniq"], ["head"], ["tail"]):
+        return all(re.fullmatch(r"-[a-bd-z]*\d*|\d+", text) and text != "-o" for text in texts[1:])
+    options = [text for text in texts[1:] if text.startswith("-")]
+    return texts[:1] == ["grep"] and len(texts) == len(options) + 2 and all(
+        re.fullmatch(r"-[vEiFwxP]+", text) for text in options
+    )  # fmt: skip
+
+
+def _may_move(words: Sequence[Word]) -> bool:
+    """Whether what this shell runs out of a text or a file may go to another folder."""
+    if words[0].text in ("source", "."):
+        return True
+    return any(word.text is None or re.search(r"\b(cd|pushd|popd|source)\b|\\|['\"]|\$|(^|\s)\.\s", word.text)
+               for word in words[1:])  # fmt: skip
 
 
 def _union(*groups: Sequence[str | None]) -> tuple[str | None, ...]:

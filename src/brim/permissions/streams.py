@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
+from brim.permissions.awk import awk_is_plain
 from brim.permissions.effects import RM, Effect, read_options
 from brim.permissions.words import UNKNOWN, Word
 
@@ -25,7 +28,8 @@ def find_effects(words: Sequence[Word]) -> Iterator[Effect]:
                 inner.append(words[position])
                 position += 1
             position += 1
-            made = tuple(UNKNOWN_FILE if each.text == "{}" else each for each in inner)
+            file = Word("{}", None, head="./", found=names_found(words))
+            made = tuple(file if each.text == "{}" else each for each in inner)
             if any(each.text is not None and "{}" in each.text for each in made):
                 made = tuple(Word(e.raw, None) if e.text is not None and "{}" in e.text else e for e in made)
             yield Effect("run", made, f"find {text}", text)
@@ -37,6 +41,20 @@ def find_effects(words: Sequence[Word]) -> Iterator[Effect]:
             yield Effect("write", (target,), f"find {text}", text)
         elif text == "-files0-from":
             yield Effect("doubt", why="find -files0-from", option=text)
+
+
+def names_found(words: Sequence[Word]) -> tuple[str, ...]:
+    """A glob that covers the names of all that a find command finds, and the folders it starts from; nothing where its
+    words do not tell."""
+    texts = [word.text for word in words[1:]]
+    start = next((i for i, text in enumerate(texts) if text is None or text.startswith(("-", "(", "!"))), len(texts))
+    folders = [text for text in texts[:start] if text] or ["."]
+    globs = [texts[i + 1] for i, text in enumerate(texts[:-1]) if text in ("-name", "-iname")]
+    odd = {"-o", "-or", ",", "!", "-not", "(", ")", "-L", "-H", "-follow", "-files0-from"} & set(texts)
+    if None in texts[: start + 1] or any(word.glob for word in words[1 : start + 1]):
+        return ()
+    first = globs[0] if globs and not odd else "*"
+    return (first if first is not None else "*", *folders) if not odd & {"-L", "-H", "-follow", "-files0-from"} else ()
 
 
 UNKNOWN_FILE = Word("{}", None, head="./")
@@ -162,9 +180,7 @@ def awk_effects(words: Sequence[Word]) -> Iterator[Effect]:
         ):
             yield Effect("doubt", why=f"awk {option.name}", option=option.name)
     text = program.text if program is not None else ""
-    if text is None or re.search(
-        r"system|getline|@|print[^\n]*>|(?<!\|)\|(?!\|)|\bclose\b|\bfflush\b", text, re.DOTALL
-    ):
+    if text is None or not awk_is_plain(text):
         yield Effect("doubt", why="the awk program may write files or run commands")
 
 
@@ -185,9 +201,12 @@ def xargs_effects(words: Sequence[Word]) -> Iterator[Effect]:
             replaced.append((option.value.text if option.value is not None else None) or "{}")
     if not inner:
         return
+    from_pipe = not any(re.match(r"-\w*a|--a", word.text or "-a") for word in words[1 : len(words) - len(inner)])
     made = tuple(
-        Word(word.raw, None, head=word.text.split(mark)[0]) if word.text is not None and mark in word.text else word
+        Word(word.raw, None, head=word.text.split(mark)[0], fed=from_pipe and word.text == mark)
+        if word.text is not None and mark in word.text
+        else word
         for mark in (replaced or ["\0"])[-1:]
         for word in inner
     )
-    yield Effect("run", made if replaced else (*made, UNKNOWN), "xargs")
+    yield Effect("run", made if replaced else (*made, msgspec.structs.replace(UNKNOWN, fed=from_pipe)), "xargs")

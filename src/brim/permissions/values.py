@@ -20,6 +20,7 @@ _NOT_OF_THE_USER = re.compile(r"IFS|REPLY|MAPFILE|OPTARG|OPTIND|DIRSTACK|FUNCNAM
 _PLAIN_OUTPUT = re.compile(
     r"pwd|nproc|whoami|id -un?|uname( -[a-z]+)?|arch|date( -u)?( \+%[\w%:.T-]*)?"
     r"|git rev-parse( --short| --abbrev-ref| --show-toplevel| --verify)*( [A-Za-z][\w./@{}^~]*)?"
+    r"|git describe(?: --(?:tags|always|all|long|dirty|abbrev=\d+))*"
     r"|git rev-list --count [\w./^~@-]*|git merge-base [A-Za-z][\w./-]* [A-Za-z][\w./-]*|git branch --show-current"
     r"|(?:[^;&`$()\n]*\| *)?wc -[lwc]+(?: [^;&`$()|\n]*)?"
 )
@@ -48,13 +49,15 @@ class Redirect(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A simple command. `cwds`: the folders it may run in (None: one that is not known); `text`: its source."""
+    """A simple command. `cwds`: the folders it may run in (None: one that is not known); `text`: its source;
+    `feed`: the simple command whose output it gets through a pipe."""
 
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...]
     redirects: tuple[Redirect, ...]
     cwds: tuple[str | None, ...]
     text: str
+    feed: tuple[Word, ...] = ()
 
 
 class Script(msgspec.Struct):
@@ -66,10 +69,13 @@ class Script(msgspec.Struct):
     functions: set[str]
 
 
-def nodes_of(node: Node) -> Iterator[Node]:
+def nodes_of(node: Node, leave: Sequence[str] = ()) -> Iterator[Node]:
+    """A node and all below it, in the order of the source, without what lies in the kinds to `leave`."""
     stack = [node]
     while stack:
         each = stack.pop()
+        if each.type in leave:
+            continue
         yield each
         stack.extend(reversed(each.children))
 
@@ -77,6 +83,14 @@ def nodes_of(node: Node) -> Iterator[Node]:
 def _found(pattern: re.Pattern[str], text: str) -> bool:
     """Whether a pattern's group is found; what a backslash escapes is passed over."""
     return any(found[1] for found in pattern.finditer(text))
+
+
+def _is_for_read(node: Node) -> bool:
+    """Whether an assignment stands before a `read`, and holds for it alone."""
+    name = (
+        node.parent.child_by_field_name("name") if node.parent is not None and node.parent.type == "command" else None
+    )
+    return name is not None and name.text == b"read"
 
 
 class Values:
@@ -93,6 +107,8 @@ class Values:
         self.depth = 0
         self.literal_code = False
         self.evaluates = False
+        self.feed: tuple[Word, ...] = ()
+        self.last_starts = self.cwds
 
     def text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -251,6 +267,8 @@ class Values:
             if kind == "variable_assignment":
                 name = node.child_by_field_name("name")
                 value = node.child_by_field_name("value")
+                if name is not None and self.text(name) == "IFS" and _is_for_read(node):
+                    continue  # `IFS= read x`: for this command only
                 plain = name is not None and name.type == "variable_name" and any(c.type == "=" for c in node.children)
                 target = self.text(name).partition("[")[0] if name is not None else "?"
                 if not plain or (value is not None and value.type == "array"):
@@ -355,6 +373,8 @@ class Values:
             return [Segment(None, quoted, harmless=True)]
         if kind == "command_substitution":
             inner = re.sub(r"\s+2>\s*/dev/null", "", text[2:-1] if text.startswith("$(") else text[1:-1]).strip()
+            if inner == "pwd" and not self.busy:
+                return [self.value("PWD", quoted)]
             return [Segment(None, quoted, harmless=_PLAIN_OUTPUT.fullmatch(inner) is not None)]
         if kind == "process_substitution":
             return [Segment("/dev/fd/", True), Segment(None, True, harmless=True)]
@@ -417,6 +437,8 @@ class Values:
         if self.wild or name.isdigit() or name in "@*!" or name in self.busy:
             return Segment(None, quoted)
         values = self.assigned.get(name)
+        if values is None and name == "PWD" and not self.busy and len(self.cwds) == 1 and self.cwds[0] is not None:
+            return Segment(self.cwds[0], quoted, computed=True)  # here, not where a variable took it
         if values is None and name == "HOME":
             return Segment(os.path.expanduser("~"), quoted, computed=True)
         if values is None:
@@ -434,4 +456,5 @@ class Values:
             else not re.match(r"-|[*?]", word.text) and not re.search(r"\s-|[\[$`]", word.text)
             for word in made
         )
-        return Segment(None, quoted, harmless=harmless)
+        known = all(word.text is not None and not word.tilde for word in made) and len(made) <= 50
+        return Segment(None, quoted, harmless=harmless, choices=tuple(made) if known else ())

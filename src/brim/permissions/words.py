@@ -22,7 +22,8 @@ class Word(msgspec.Struct, frozen=True):
 
     `splits`: may become several words or none; `harmless`: unknown, but set by nobody in this script (`$HOME`, `$?`, a
     hash); `glob`: `text` is a pattern that the shell turns into file names; `tilde`: begins with an unquoted `~`;
-    `computed`: its text came out of a variable.
+    `computed`: its text came out of a variable; `found`: it stands for what a search finds, a glob of names and folders;
+    `fed`: a line of what xargs reads; `choices`: the words it is one of.
     """
 
     raw: str
@@ -33,6 +34,9 @@ class Word(msgspec.Struct, frozen=True):
     glob: bool = False
     tilde: bool = False
     computed: bool = False
+    found: tuple[str, ...] = ()
+    fed: bool = False
+    choices: tuple[Word, ...] = ()
 
     def may_be_option(self) -> bool:
         """Whether it can reach a program as an option that nobody sees here."""
@@ -53,12 +57,13 @@ UNKNOWN = Word("…", None, splits=True)
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A stretch of a word: `text` None is an expansion of unknown value."""
+    """A stretch of a word: `text` None is an expansion of unknown value, perhaps one of `choices`."""
 
     text: str | None
     quoted: bool
     harmless: bool = False
     computed: bool = False
+    choices: tuple[Word, ...] = ()
 
 
 def build_words(raw: str, segments: Iterable[Segment]) -> list[Word]:
@@ -101,7 +106,21 @@ def _one_word(raw: str, parts: list[Segment]) -> Word:
         glob=glob,
         tilde=tilde,
         computed=computed,
+        choices=_choices(raw, parts),
     )
+
+
+def _choices(raw: str, parts: list[Segment]) -> tuple[Word, ...]:
+    """The words that a word with one unknown stretch may be, where that is known to be one of a few."""
+    at = [index for index, part in enumerate(parts) if part.text is None]
+    if len(at) != 1:
+        return ()
+    unknown = parts[at[0]]
+    if not unknown.quoted and any(re.search(r"\s", choice.text or "") for choice in unknown.choices):
+        return ()
+    before = "".join(part.text or "" for part in parts[: at[0]])
+    after = "".join(part.text or "" for part in parts[at[0] + 1 :])
+    return tuple(Word(raw, f"{before}{choice.text}{after}", glob=choice.glob) for choice in unknown.choices)
 
 
 def _split_fields(raw: str, parts: list[Segment]) -> list[Word]:

@@ -316,7 +316,7 @@ def _env(words: Sequence[Word]) -> Iterator[Effect]:
             joined = _join([known(given), *more])
             yield Effect("script", (joined,), "env -S")
             return
-        if text in ("-u", "--unset", "-C", "--chdir"):
+        if text in ("-u", "--unset", "-C", "--chdir", "-a", "--argv0", "-P"):
             position += 2
             if text in ("-C", "--chdir"):
                 yield Effect("doubt", why="env -C changes the folder", option=text)

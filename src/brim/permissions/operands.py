@@ -1,0 +1,127 @@
+"""Which words of a command may be files, what folders they start from, and whether it takes all that lies below."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from brim.permissions.contents import SHOWS
+from brim.permissions.effects import read_options
+from brim.permissions.git import strip_globals
+from brim.permissions.programs import canonical
+from brim.permissions.words import Word
+
+
+def paths_in(word: Word, *, pieces: bool = True) -> list[tuple[str, bool]]:
+    """What of a word may be a path: the word, the value of an option, what follows `@` or `=`, and the `pieces`
+    between `,` and `:`."""
+    text = word.text or ""
+    found = [(text, word.tilde)]
+    if text.startswith("-"):
+        found = [(text[at:], False) for at in range(2, 6) if text[1:at].isalpha()] if text[1:2] != "-" else []
+    if "=" in text:
+        value = text.partition("=")[2]
+        found.append((value, value.startswith("~")))
+    if pieces and re.search(r"[,:]", text) and not re.search(r"\s", text):
+        found += [(piece.rpartition("=")[2], False) for piece in re.split(r"[,:]", text)]
+    found += [(path[1:], False) for path, _ in list(found) if path.startswith("@")]
+    return [(path, tilde) for path, tilde in dict.fromkeys(found) if path]
+
+
+def folders_of(words: Sequence[Word], cwd: str | None, root: str) -> list[str | None]:
+    """The folders that a command's paths may start from: where it runs, and what `-C` names."""
+    found = [cwd]
+    if canonical(words[0].text or "") not in ("git", "tar", "make", "ninja", "gmake"):
+        return found
+    at: str | None = cwd
+    for position, word in enumerate(words[1:], 1):
+        text = word.text or word.head
+        value: str | None = None
+        if text in ("-C", "--directory") and position + 1 < len(words):
+            value = words[position + 1].text
+        elif text.startswith("--directory="):
+            value = text.partition("=")[2]
+        elif re.match(r"-C.", text):
+            value = text[2:]
+        else:
+            continue
+        at = None if value is None else os.path.join(at or root, value)
+        found.append(at)
+    return found[1:] if canonical(words[0].text or "") == "git" and len(found) > 1 else found
+
+
+def known_to_git(words: Sequence[Word]) -> list[Word]:
+    """A git command's words without those that are surely no files: revisions that another git command found."""
+    shape = strip_globals(words)
+    shows = len(shape) > 1 and shape[1].text in SHOWS
+    ended = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
+    return [
+        word
+        for index, word in enumerate(words)
+        if word.text is not None
+        or (shows and not (word.harmless and index < ended and not word.head and re.match(r'"?(\$\(|`)', word.raw)))
+    ]
+
+
+def pattern_of(words: Sequence[Word]) -> int | None:
+    """Where among its words a command has a program or a pattern that is no file: `grep '.env' f`. None where it is not
+    certain to have one."""
+    name = canonical(words[0].text or "")
+    letters = _PATTERN_FIRST.get(name)
+    if letters is None:
+        return None
+    for option in read_options(words[1:], letters, ("--include", "--exclude", "--glob", "--type")):
+        if option.name is None:
+            return option.index + 1
+        if option.name == "?" or re.match(r"-[efE]$|--(r|f|e|so|i[mn]*$|args|json|l)", option.name):
+            return None
+    return None
+
+
+_PATTERN_FIRST = {"grep": "efABCmdD", "rg": "eEfgjmABCrMtTd", "sed": "efl", "awk": "FvWeEfil", "jq": "fL"}
+
+
+def included(name: str, words: Sequence[Word]) -> list[str]:
+    """Globs of the names that a search keeps to, `*` where it says none."""
+    globs: list[str] = []
+    option = {"grep": r"--include(?:=(.+))?", "rg": r"(?:-g|--glob)(?:=?(.+))?"}.get(name)
+    for position, word in enumerate(words[1:], 1):
+        found = re.fullmatch(option, word.text or "") if option else None
+        if found is not None:
+            following = words[position + 1].text if position + 1 < len(words) else None
+            globs.append(found[1] or following or "*")
+    wanted = [glob for glob in globs if not glob.startswith("!")]
+    return ["*"] if not wanted or any(re.search(r"[{/\\]", glob) for glob in wanted) else wanted
+
+
+def goes_below(words: Sequence[Word], folders: Sequence[str | None], root: str) -> bool:
+    """Whether a command takes all that lies below a folder."""
+    name = canonical(words[0].text or "")
+    places = [word.text or "" for word in words[1:] if word.text and not word.text.startswith("-")]
+
+    def are_folders(paths: Sequence[str]) -> bool:
+        return any(os.path.isdir(os.path.join(cwd or root, each)) for cwd in folders for each in paths)
+
+    if name == "rg":
+        skipped = pattern_of(words)
+        files = [word.text for index, word in enumerate(words[1:], 1) if index != skipped and word.text
+                 and not word.text.startswith("-")]  # fmt: skip
+        return skipped is None or not files or any(word.text is None for word in words) or are_folders(files)
+    if name in ("ag", "ack", "zip", "rsync", "7z", "rgrep", "ugrep"):
+        return True
+    if name == "git":
+        texts = [word.text for word in words]
+        return ("grep" in texts and bool({"--no-index", "--untracked"} & set(texts))) or (
+            "--no-index" in texts and are_folders(places)
+        )
+    if name == "tar":
+        return any(re.match(r"-?\w*[cru]|--(create|append|update)", word.text or "-c") for word in words[1:3])
+    if name in ("diff", "sdiff", "diff3"):
+        return any(word.text is None and word.head != "/dev/fd/" for word in words[1:]) or are_folders(places)
+    return name in ("grep", "cp", "scp", "mv", "chmod", "chown") and any(
+        (word.text is None and word.may_be_option() and not word.fed)
+        or re.fullmatch(r"-\w*[rRad].*|--(recursive|archive|d.*)", word.text or "")
+        or word.text == "recurse"
+        for word in words[1:]
+    )
