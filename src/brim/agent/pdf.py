@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import logging
-from pathlib import Path
 
 import msgspec
 
 from brim.agent.modalities import Takes
 from brim.errors import UsageError
 
-_MOST_BYTES = 100 * 1024 * 1024
+MOST_PDF = 100 * 1024 * 1024
 
 
 class Pages(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class Pages(msgspec.Struct, frozen=True):
     text: str
 
 
-def read_pdf(path: Path, shown: str, takes: Takes, most_chars: int) -> Pages:
+def read_pdf(data: bytes, shown: str, takes: Takes, most_chars: int) -> Pages:
     """The text of each page under its number, up to `most_chars`. Raises UsageError: pypdf is not here, the file is damaged,
     encrypted, too large, or holds pictures only."""
     why = f"{takes.model} takes no PDF" if takes.pdfs is False else f"whether {takes.model} takes a PDF is not known"
@@ -31,12 +31,12 @@ def read_pdf(path: Path, shown: str, takes: Takes, most_chars: int) -> Pages:
             f"{shown} was not read: {why}, and its text cannot be taken out here",
             hint="pipx install 'brim[pdf]', or choose a model that takes PDFs with --model",
         ) from error
-    if (size := path.stat().st_size) > _MOST_BYTES:
-        raise UsageError(f"{shown} has {size:,} bytes, over the {_MOST_BYTES:,} that are read", hint="make it smaller")
+    if len(data) > MOST_PDF:
+        raise UsageError(f"{shown} has over the {MOST_PDF:,} bytes that are read", hint="make it smaller")
     # pypdf tells of every oddity in a file, which many have, as a warning on the user's terminal
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
-        reader = pypdf.PdfReader(path)
+        reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise UsageError(f"{shown} is encrypted", hint="save it without a password first")
         count = len(reader.pages)

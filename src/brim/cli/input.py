@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 40
 _META_WIDTH = 50
+_MENTION = re.compile(r"(?<![\w@/.])@(\"[^\"\n]*|'[^'\n]*|[^\s\"']*)$")
+_ENDS_MENTION = re.compile(r"[\s,;:!?，。；：！？、)\]}\"']")
+"""What ends a mention that stands without quotes."""
 
 
 def make_prompt(repl: Repl) -> PromptSession[str]:
@@ -97,9 +102,8 @@ class InputCompleter(Completer):
                     about = fit(" ".join(str(meta).split()), _META_WIDTH)
                     yield Completion(each, start_position=-len(rest), display_meta=about)
             return
-        word = document.get_word_before_cursor(WORD=True)
-        if word.startswith("@"):
-            yield from self._files(word[1:])
+        if found := _MENTION.search(text):
+            yield from self._files(found[1])
 
     def _arguments(self, name: str) -> Iterable[tuple[str, Any]]:
         repl = self._repl
@@ -147,17 +151,27 @@ class InputCompleter(Completer):
         return list(found.items())
 
     def _files(self, given: str) -> Iterable[Completion]:
-        folder, _, start = given.rpartition("/")
+        """Paths that go on from what stands after the `@`; in quotes where a mention would end within their names."""
+        quote = given[:1] if given[:1] in ("'", '"') else ""
+        folder, _, start = given.removeprefix(quote).rpartition("/")
+        if given.startswith("/") and not folder:
+            folder = "/"
         try:
-            entries = sorted((self._repl.workspace / folder).iterdir())[:2_000]
-        except OSError:
+            entries = sorted((self._repl.workspace / Path(folder).expanduser()).iterdir())[:2_000]
+        except (OSError, ValueError, RuntimeError):
             return
         shown = 0
         for entry in entries:
             if not entry.name.startswith(start) or (entry.name.startswith(".") and not start.startswith(".")):
                 continue
-            name = f"{folder}/{entry.name}" if folder else entry.name
-            yield Completion(name + ("/" if entry.is_dir() else ""), start_position=-len(given))
+            name = f"{folder.rstrip('/')}/{entry.name}" if folder else entry.name
+            mark = quote or ('"' if _ENDS_MENTION.search(name) else "")
+            is_folder = entry.is_dir()
+            yield Completion(
+                f"{mark}{name}/" if is_folder else f"{mark}{name}{mark}",
+                start_position=-len(given),
+                display=entry.name + ("/" if is_folder else ""),
+            )
             shown += 1
             if shown >= _MOST_FILES:
                 return
