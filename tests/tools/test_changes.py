@@ -291,6 +291,27 @@ def test_what_the_system_refuses_is_told(bench: Bench) -> None:
     assert (bench.root / "file").read_text() == "x"
 
 
+@pytest.mark.skipif(not os.geteuid(), reason="root may do anything")
+def test_closed_folders(bench: Bench) -> None:
+    """What lies in a closed folder is not said to be missing; where a folder takes no new file, that is said."""
+    bench.write("locked/a.txt", "needle\n").parent.chmod(0)
+    bench.write("full/f.txt", "needle\n").parent.chmod(0o555)
+    try:
+        change = {"old": "needle", "new": "x"}
+        for output in (
+            bench.call("read", path="locked/a.txt"), bench.call("edit", path="locked/a.txt", **change),
+            bench.call("write", path="locked/a.txt", content="x"),
+        ):  # fmt: skip
+            assert "permission denied" in output.text and "no such file" not in output.text
+        assert "could not be read" in bench.call("glob", pattern="locked/*").text
+        assert "replaced as a whole; bash can write into it" in bench.call("edit", path="full/f.txt", **change).text
+        assert "permission denied" in bench.call("write", path="full/new.txt", content="x").text
+    finally:
+        for folder in ("locked", "full"):
+            (bench.root / folder).chmod(0o755)
+    assert (bench.root / "locked/a.txt").read_text() == (bench.root / "full/f.txt").read_text() == "needle\n"
+
+
 def test_what_hangs_on_a_file_stays(bench: Bench) -> None:
     """Mode and extended attributes are kept; hard links are parted, which is said."""
     path = bench.write("h.sh", "one\n")

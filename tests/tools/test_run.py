@@ -188,6 +188,14 @@ def test_duplicate_ids_run_once(bench: Bench) -> None:
     outputs = run_all(bench, calls, tools=[listing.tool], on_result=on_result)
     assert outputs[0].text == outputs[1].text == "answer 1" and len(listing.ran) == 1
     assert outputs[2].is_error and "already used" in outputs[2].text and len(told) == 2
+    other = Counted()
+    blanks = [ToolCall("b", "list_files", '{"n":1}'), ToolCall("b", "list_files", '{ "n": 1 }')]
+    assert not any(output.is_error for output in run_all(bench, blanks, tools=[other.tool])) and len(other.ran) == 1
+    without = [ToolCall("", "list_files", raw) for raw in ('{"n": 1}', '{"n": 2}', '{"n": 1}')]
+    outputs = run_all(bench, without, tools=[other.tool])
+    assert [output.is_error for output in outputs] == [False] * 3 and len(other.ran) == 3, (
+        "calls without an id are no duplicates"
+    )
 
 
 def test_hundreds_of_calls(bench: Bench) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -62,7 +63,10 @@ def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> str:
         names = 1 if before is None else before.st_nlink
         return f"; its {names} hard links were parted: the other names keep the former content" if names > 1 else ""
     except OSError as error:
-        raise ToolError(f"cannot write {shown}: {reason(error)}; it is unchanged") from None
+        hint = None
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EBUSY) and os.access(path, os.W_OK):
+            hint = "its folder does not let it be replaced as a whole; bash can write into it, for example with cat >"
+        raise ToolError(f"cannot write {shown}: {reason(error)}; it is unchanged", hint=hint) from None
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):

@@ -18,7 +18,7 @@ from brim.tools.atomic import checkpoint, in_whole, replace_file
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.diffs import bounded_diff
 from brim.tools.misses import find_equivalent, why_missing
-from brim.tools.paths import refuse_special, require_inside
+from brim.tools.paths import is_there, refuse_special, require_inside
 from brim.tools.textfile import load_text, with_newlines
 
 
@@ -36,7 +36,7 @@ async def run_edit(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
 
 def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
     real = require_inside(ctx.workspace, asked.path, ctx.granted, what="edit")
-    if not os.path.lexists(real):
+    if not is_there(real, asked.path):
         raise ToolError(f"no such file: {asked.path}", hint="glob finds files by name; write makes a new one")
     refuse_special(os.stat(real).st_mode, asked.path)
     if not asked.old:
@@ -59,7 +59,7 @@ def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
             hint="read the file and copy the text exactly",
         )
     if not asked.replace_all and (len(spans) > 1 or _overlaps(file.text, old, spans[0])):
-        lines = ", ".join(str(file.text.count("\n", 0, start) + 1) for start, _ in spans[:10])
+        lines = ", ".join(dict.fromkeys(str(file.text.count("\n", 0, start) + 1) for start, _ in spans[:10]))
         lines += f" and {len(spans) - 10} more" if len(spans) > 10 else ""
         where = f"lines {lines}" if len(spans) > 1 else f"line {lines}, overlapping"
         raise ToolError(
@@ -99,20 +99,29 @@ def splice(text: str, spans: list[tuple[int, int]], new: str, newline: str) -> s
     """`text` with each span replaced; what a span and `new` have in common stays as it is in the file."""
     pieces, at = [], 0
     plain = with_newlines(new, "\n")
+    # Most places hold the very same text, and there may be millions.
+    known: dict[str, tuple[int, int, str]] = {}
     for start, end in spans:
         found = text[start:end]
-        was = with_newlines(found, "\n")
-        same = _common(was, plain)
-        rest_was, rest_new = was[same:], plain[same:]
-        tail = _common(rest_was[::-1], rest_new[::-1])
-        middle = rest_new[: len(rest_new) - tail]
-        low = start + same + _pairs(found, same)
-        high = end - tail - (found.count("\r\n") - _pairs(found, len(was) - tail))
+        if found not in known:
+            known[found] = _difference(found, plain)
+        low, high, middle = known[found]
         if "\n" in middle:
             middle = middle.replace("\n", _newline_at(text, start, end, newline))
-        pieces += [text[at:low], middle]
-        at = high
+        pieces += [text[at : start + low], middle]
+        at = start + high
     return "".join([*pieces, text[at:]])
+
+
+def _difference(found: str, plain: str) -> tuple[int, int, str]:
+    """Which part of a place goes (from, to), and what comes in there, its line ends LF."""
+    was = with_newlines(found, "\n")
+    same = _common(was, plain)
+    rest_was, rest_new = was[same:], plain[same:]
+    tail = _common(rest_was[::-1], rest_new[::-1])
+    low = same + _pairs(found, same)
+    high = len(found) - tail - (found.count("\r\n") - _pairs(found, len(was) - tail))
+    return low, high, rest_new[: len(rest_new) - tail]
 
 
 def _common(one: str, other: str) -> int:

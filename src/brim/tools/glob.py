@@ -67,7 +67,7 @@ def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
     if whole_path:
         root = f"{ctx.workspace}/"
         base, pattern = (root, pattern.removeprefix(root)) if pattern.startswith(root) else ("/", pattern.lstrip("/"))
-    if len(pattern) < 1_000 and resolve_path(ctx.workspace, os.path.join(base, pattern)).path.is_dir():
+    if len(pattern) < 1_000 and os.path.isdir(resolve_path(ctx.workspace, os.path.join(base, pattern)).path):
         pattern = os.path.join(pattern, "**")  # a folder's name: what is in it
     folder = fixed_folder(pattern)
     start = search_start(os.path.join(base, folder) if folder else base, ctx, missing_ok=bool(folder))
@@ -83,7 +83,9 @@ def _named_file(asked: GlobArguments, ctx: ToolContext) -> bytes | None:
         real = require_inside(ctx.workspace, name, ctx.granted, what="list")
     except ToolError:
         return None
-    return os.fsencode(os.path.relpath(os.path.join(ctx.workspace, name), ctx.workspace)) if real.is_file() else None
+    return (
+        os.fsencode(os.path.relpath(os.path.join(ctx.workspace, name), ctx.workspace)) if os.path.isfile(real) else None
+    )
 
 
 class Names:

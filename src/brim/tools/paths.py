@@ -106,6 +106,17 @@ def open_regular(path: Path, shown: str, workspace: Path, granted: Iterable[Path
     return fd
 
 
+def is_there(path: Path, shown: str) -> bool:
+    """Whether a path exists, if only as a link. Raises ToolError where that cannot be told: a folder on the way is closed."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ToolError(f"cannot open {shown}: {reason(error)}") from None
+    return True
+
+
 def refuse_special(mode: int, shown: str) -> None:
     """Raises ToolError for anything but a regular file."""
     kind = kind_of(mode)

@@ -19,7 +19,7 @@ from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.encodings import SAMPLE, Encoding, detect, first_wide, is_mostly_utf8
 from brim.tools.filestate import remember
 from brim.tools.page import Page, page_chars, page_output
-from brim.tools.paths import open_regular, require_inside
+from brim.tools.paths import is_there, open_regular, require_inside
 
 _CHUNK = 1024 * 1024
 
@@ -43,7 +43,7 @@ def _read(asked: ReadArguments, ctx: ToolContext) -> ToolOutput:
             hint="limit is a number of lines, at least 1; leave it out to read as much as fits",
         )
     real = require_inside(ctx.workspace, asked.path, ctx.granted, what="read")
-    if not os.path.lexists(real):
+    if not is_there(real, asked.path):
         raise ToolError(
             f"no such file: {asked.path}{_similar(real.parent, real.name)}", hint="glob finds files by name"
         )

@@ -214,10 +214,11 @@ async def run_calls(
 
     read_only = {tool.name for tool in tools if tool.read_only}
     for at, call in enumerate(calls):
-        if call.id in first:
+        key = _key(call)
+        if key in first:
             again.append(at)
             continue
-        first[call.id] = at
+        first[key] = at
         if call.name in read_only:
             reading.append(at)
             continue
@@ -225,9 +226,9 @@ async def run_calls(
         await one(at)
     await flush()
     for at in again:
-        call, before = calls[at], calls[first[calls[at].id]]
-        if (call.name, call.arguments) == (before.name, before.arguments):
-            shared = outputs[first[call.id]]
+        call, before = calls[at], calls[first[_key(calls[at])]]
+        if call.name == before.name and _same(call.arguments, before.arguments):
+            shared = outputs[first[_key(call)]]
             assert shared is not None
             outputs[at] = msgspec.structs.replace(shared, meta={**shared.meta, "duplicate": True})
             continue
@@ -237,3 +238,16 @@ async def run_calls(
         if on_result is not None:
             await on_result(call, outputs[at] or ToolOutput(""))
     return [output for output in outputs if output is not None]
+
+
+def _key(call: ToolCall) -> str:
+    """What makes a call one: its id; where a provider gave none, what it asks for."""
+    return call.id or f"{call.name}\0{call.arguments}"
+
+
+def _same(one: str | None, other: str | None) -> bool:
+    """Whether two texts hold the same arguments."""
+    try:
+        return one == other or parse_arguments(one) == parse_arguments(other)
+    except ToolError:
+        return False

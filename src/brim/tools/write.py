@@ -13,7 +13,7 @@ from brim.tools.atomic import checkpoint, in_whole, replace_file
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.diffs import bounded_diff
 from brim.tools.encodings import Encoding
-from brim.tools.paths import refuse_special, require_inside
+from brim.tools.paths import is_there, refuse_special, require_inside
 from brim.tools.textfile import TextFile, load_text, with_newlines
 
 
@@ -31,7 +31,7 @@ def _write(asked: WriteArguments, ctx: ToolContext) -> ToolOutput:
     if not asked.path.strip() or asked.path.endswith("/"):
         raise ToolError(f"{asked.path!r} names no file", hint="give the path of a file; its folders are made as needed")
     real = require_inside(ctx.workspace, asked.path, ctx.granted, what="write")
-    exists = os.path.lexists(real)
+    exists = is_there(real, asked.path)
     if exists:
         refuse_special(os.stat(real).st_mode, asked.path)
     elif real in ctx.files:
