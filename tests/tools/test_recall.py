@@ -49,7 +49,10 @@ def test_grep_in_an_original(bench: Bench) -> None:
     assert bench.ctx.count(many.text) <= bench.ctx.caps.grep + 60 and many.meta["total_lines"] > 10_000
     assert f"of {many.meta['total_lines']} shown" in many.text and "Narrow the pattern" in many.text
     assert "No line of" in bench.call("recall", handle=output.handle, pattern="x").text
-    assert bench.call("recall", handle=output.handle, pattern="(").is_error
+    wrong = bench.call("recall", handle=output.handle, pattern="(")
+    assert wrong.is_error and "fix the regular expression" in wrong.text and "literal" not in wrong.text
+    across = bench.call("recall", handle=f"recall handle {output.handle}.", pattern=r"^777\n778$")
+    assert across.text.splitlines()[:2] == ["777:777", "778:778"]
     assert "19998:19998" in bench.call("recall", handle=output.handle, pattern="-e|19998").text
 
 

@@ -19,6 +19,7 @@ from brim.tools.child import run_child
 from brim.tools.cleaning import Cleaner, show_controls
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.page import Page, page_chars, page_output
+from brim.tools.regexes import pattern_hint, pattern_options
 from brim.tools.ripgrep import Skipped, find_ripgrep
 
 _CHUNK = 1024 * 1024
@@ -37,8 +38,8 @@ async def run_recall(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutp
     asked = msgspec.convert(dict(arguments), RecallArguments)
     if asked.limit is not None and asked.limit < 1:
         raise ToolError(f"limit is {asked.limit}", hint="limit is a number of lines, at least 1")
-    # As it may stand in a notice: with brackets, quotes or the full stop of its sentence.
-    handle = asked.handle.strip().strip("[]#`'\".,;")
+    # As it may stand in a notice: with brackets, quotes or the full stop of its sentence, or in its words.
+    handle = asked.handle.strip().removeprefix("recall ").removeprefix("handle ").strip("[]#`'\".,; ")
     if not handle:
         raise ToolError("handle is empty", hint="give the handle that a notice named")
     original = await asyncio.to_thread(_find, handle, ctx)
@@ -107,7 +108,7 @@ async def _grep(asked: RecallArguments, original: _Original, ctx: ToolContext) -
         file.seek(0)
         ended = await run_child(
             [find_ripgrep(), "--no-config", "--color=never", "--line-number", "--text", "--max-columns=1000",
-             "--max-columns-preview", f"--regexp={asked.pattern}", "--", "-"],
+             "--max-columns-preview", *pattern_options(asked.pattern or "", literal=False), "--", "-"],
             cwd=ctx.workspace,
             env=os.environ,
             stdin=file.fileno(),
@@ -119,9 +120,8 @@ async def _grep(asked: RecallArguments, original: _Original, ctx: ToolContext) -
     said.close()
     done = out.finish()
     if ended.code == 2:
-        raise ToolError(
-            f"cannot search for {asked.pattern!r}: " + "\n".join(said.errors), hint="fix the regular expression"
-        )
+        told = "\n".join(said.errors)
+        raise ToolError(f"cannot search for {asked.pattern!r}: {told}", hint=pattern_hint(told, literal=False))
     if not done.total_lines:
         return ToolOutput(
             f"[No line of {handle} matches {asked.pattern!r}.]", False, {"recalled": handle, **done.facts()}

@@ -35,10 +35,12 @@ def pattern_options(pattern: str, *, literal: bool) -> list[str]:
     return [*options, f"--regexp={pattern}"]
 
 
-def pattern_hint(said: str) -> str:
-    """What to do about a pattern that ripgrep refused with these words."""
+def pattern_hint(said: str, *, literal: bool = True) -> str:
+    """What to do about a pattern that ripgrep refused with these words. `literal`: whether the tool takes that."""
     if "look-around" in said or "backreferences" in said:
         return "look-around and backreferences are not supported: search for something simpler, or use bash: grep -rnP"
     if "size limit" in said:
         return "use smaller repetitions"
-    return "fix the regular expression, or set literal: true to search for the text as it stands"
+    return "fix the regular expression" + (
+        ", or set literal: true to search for the text as it stands" if literal else ""
+    )
