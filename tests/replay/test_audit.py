@@ -71,7 +71,9 @@ def test_seven_sessions(tmp_path: Path) -> None:
     assert report["window"] == {label: tokens for label, tokens in window.items() if tokens}
     assert {tool: list(entry.values()) for tool, entry in report["unused"].items()} == unused
 
-    assert report["modes"]["full"] == {"cost": 1.0, "supported": 1.0, "saved_tokens": 0, "saved_usd": 0.0}
+    assert report["modes"]["full"] == {
+        "cost": 1.0, "supported": 1.0, "saved_tokens": 0, "saved_usd": 0.0, "requests": 172, "priced": 172, "overflows": 0,
+    }  # fmt: skip
     auto = report["modes"]["auto"]
     assert 0.5 < auto["cost"] <= 1.0 and auto["supported"] >= 0.95
     everything = 0.0

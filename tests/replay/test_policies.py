@@ -52,7 +52,7 @@ def test_regimes_by_number_and_by_model() -> None:
     assert (found.write, round(found.read, 3)) == (1.25, 0.1)
     with pytest.raises(UsageError, match="no prices known"):
         parse_regime("nobody/knows-this-model")
-    with pytest.raises(UsageError, match="below 0"):
+    with pytest.raises(UsageError, match="no price"):
         parse_regime("1/-1")
 
 

@@ -154,6 +154,8 @@ def _parse_call(call: Any, where: str) -> ToolCall:
         text = json_text({"input": custom.get("input") or ""}, f"{where}.custom.input")
         return ToolCall(call_id or "", str(custom.get("name") or ""), text, call)
     function = call.get("function", call)
+    if function is None:
+        function = {}
     if not isinstance(function, Mapping):
         raise wrong(f"{where}.function", "an object", function)
     return ToolCall(call_id or "", str(function.get("name") or ""), _arguments(function, f"{where}.function"), call)
@@ -272,7 +274,7 @@ def _calls(message: Message, out: dict[str, Any], reuse: bool) -> None:
             return
     if calls:
         out["tool_calls"] = [write_call(call, reuse=reuse) for call in calls]
-    elif out.get("tool_calls"):
+    elif out.get("tool_calls") is not None:
         del out["tool_calls"]
 
 

@@ -1,11 +1,13 @@
 """`brim audit`: where the tokens and the money of recorded sessions went, and what each mode would have saved.
 
-    used      tokens and US dollars by model and by session, as the provider reported them
+    used      tokens and US dollars by model and by session, as the provider reported them, each request at the prices of
+              the model that answered it; requests beside the conversation (branches the user left, summaries) included
     window    what the requests were made of, by role and tool (the yardstick's tokens: no log says it)
     unused    tool results that nothing used again once the request right after them had read them, and how many tokens
               they were carried along for
     breaks    requests that read much less from the cache than the request before had left there, and why, as far as a
-              log can tell: a pause, a compaction by the agent itself, or a prefix that changed
+              log can tell: a pause, a compaction by the agent itself, another model, or a prefix that changed. A log
+              that says nothing of a cache says nothing of its breaks
     modes     what brim's modes would have cost on the same sessions at the prices of their model
 
 A log does not hold the system prompt and the tool definitions, so `window`, `unused` and `modes` are about what it does.
@@ -13,8 +15,10 @@ A log does not hold the system prompt and the tool definitions, so `window`, `un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -76,7 +80,8 @@ class Spent(msgspec.Struct):
 
 class Saving(msgspec.Struct):
     """One mode: cost and the cost of sending everything, in tokens of uncached input and in US dollars (of those models
-    whose price is known); requests, and those that found all they used in view."""
+    whose price is known: `priced` requests); requests, and those that found all they used in view; `overflows`: those
+    that no window would have held."""
 
     cost: float = 0.0
     everything: float = 0.0
@@ -84,6 +89,8 @@ class Saving(msgspec.Struct):
     everything_usd: float = 0.0
     requests: int = 0
     supported: int = 0
+    priced: int = 0
+    overflows: int = 0
 
     def merge(self, other: Saving) -> None:
         for name in self.__struct_fields__:
@@ -97,7 +104,7 @@ class Audited(msgspec.Struct):
     kind: str
     model: str | None
     started: float | None
-    spent: Spent
+    spent: dict[str, Spent]
     filled: dict[str, int]
     unused: dict[str, Unused]
     breaks: list[Break]
@@ -109,7 +116,8 @@ def audit_one(transcript: Transcript, plays: Plays) -> Audited:
     regime = _regime(transcript.model)
     outcome = play(transcript, msgspec.structs.replace(plays, regimes=(regime,)))
     base, *modes = outcome.plays
-    per_token = _input_price(transcript.model) / 1_000_000
+    prices = prices_of(transcript.model)
+    per_token = prices.input / 1_000_000 if prices is not None else 0.0
     everything = base.totals.cost(regime)
     savings = {
         played.policy: Saving(
@@ -119,6 +127,8 @@ def audit_one(transcript: Transcript, plays: Plays) -> Audited:
             everything * per_token,
             played.totals.requests,
             played.totals.supported,
+            played.totals.requests if prices is not None else 0,
+            played.totals.overflows,
         )
         for played in modes
     }
@@ -140,32 +150,57 @@ def _regime(model: str | None) -> Regime:
     return Regime(model or "unknown", write, read)
 
 
-def _input_price(model: str | None) -> float:
-    prices = prices_of(model)
-    return prices.input if prices is not None else 0.0
+class _Used(NamedTuple):
+    """One request that the log tells about. `answer`: the message that answered it, -1 where there is none; `usd` is None
+    where neither the log nor the price table knows; `cache_told`: whether it says anything of a cache."""
+
+    answer: int
+    model: str | None
+    usage: Usage
+    usd: float | None
+    cache_told: bool
 
 
-def _usages(transcript: Transcript) -> Iterator[tuple[int, Usage, float | None]]:
-    """(message, usage, US dollars or None) of each request that the log tells about."""
+def _used(transcript: Transcript) -> Iterator[_Used]:
     api = "anthropic.messages" if transcript.kind == "Claude Code" else ""
-    prices = prices_of(transcript.model)
-    for index in sorted(transcript.usage):
-        raw = transcript.usage[index]
+    rows = [(-1, row) for row in transcript.aside] + [
+        (index, transcript.usage[index]) for index in sorted(transcript.usage)
+    ]
+    for index, raw in rows:
         usage = parse_usage(raw, api)
-        if usage.reported:
-            named = raw.get("cost_usd")
-            usd = float(named) if isinstance(named, (int, float)) else cost_of(usage, prices) if prices else None
-            yield index, usage, usd
+        if not usage.reported:
+            continue
+        model = raw["model"] if isinstance(raw.get("model"), str) else transcript.model
+        prices = prices_of(model)
+        named = raw.get("cost_usd")  # where it is 0, whoever wrote it down did not know
+        if isinstance(named, (int, float)) and not isinstance(named, bool) and math.isfinite(named) and named > 0:
+            usd: float | None = float(named)
+        else:
+            usd = cost_of(usage, prices) if prices is not None else None
+        yield _Used(index, model, usage, usd, any("cache" in key for key in _keys(raw)))
 
 
-def _spent(transcript: Transcript) -> Spent:
-    spent = Spent()
-    for _, usage, usd in _usages(transcript):
+def _keys(raw: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in raw.items():
+        if value is not None:
+            yield key
+        if isinstance(value, Mapping):
+            yield from _keys(value)
+
+
+def _spent(transcript: Transcript) -> dict[str, Spent]:
+    """By model; the answers that the log says nothing of are the session's."""
+    found: dict[str, Spent] = {}
+    for _, model, usage, usd, _ in _used(transcript):
         one = Spent(1, usage.input, usage.cached_read, usage.cached_write, usage.output, usd or 0.0, int(usd is None))
-        spent.merge(one)
-    answers = sum(1 for message in transcript.messages if message["role"] == "assistant")
-    spent.unreported = answers - len(transcript.usage)
-    return spent
+        found.setdefault(model or "unknown", Spent()).merge(one)
+    answers = sum(
+        1
+        for n, message in enumerate(transcript.messages)
+        if message["role"] == "assistant" and n >= transcript.since and n not in transcript.usage
+    )
+    found.setdefault(transcript.model or "unknown", Spent()).merge(Spent(unreported=answers))
+    return found
 
 
 def unused_results(transcript: Transcript) -> dict[str, Unused]:
@@ -173,7 +208,7 @@ def unused_results(transcript: Transcript) -> dict[str, Unused]:
 
     A result is used by an assistant message that uses something which stood last, before that message, in the result.
     """
-    recording = Recording(transcript.messages)
+    recording = Recording(transcript.messages, transcript.since)
     labels = Labels(transcript.messages)
     requests = [n for n, message in enumerate(transcript.messages) if message["role"] == "assistant"]
     last_use: dict[int, int] = {}
@@ -183,9 +218,9 @@ def unused_results(transcript: Transcript) -> dict[str, Unused]:
                 last_use[holder] = request
     found: dict[str, Unused] = {}
     for index, message in enumerate(transcript.messages):
-        if message["role"] != "tool":
+        if message["role"] != "tool" or index < transcript.since:
             continue
-        later = [request for request in requests if request > index]
+        later = requests[bisect_right(requests, index) :]
         size = recording.sizes[index]
         entry = found.setdefault(labels.of(message).removeprefix("tool "), Unused())
         entry.results += 1
@@ -199,32 +234,32 @@ def unused_results(transcript: Transcript) -> dict[str, Unused]:
 
 def cache_breaks(transcript: Transcript) -> list[Break]:
     """The requests whose provider read less than half of what the request before had sent."""
-    life = cache_rules(transcript.model).life_s
-    prices = prices_of(transcript.model)
     found: list[Break] = []
-    before: tuple[int, Usage] | None = None
-    for index, usage, _ in _usages(transcript):
-        if before is not None and before[1].input >= LEAST_PREFIX:
-            reusable = min(before[1].input, usage.input)
-            if usage.cached_read < BROKEN * reusable:
-                lost = reusable - usage.cached_read
-                usd = 0.0
+    before: _Used | None = None
+    for now in _used(transcript):
+        if now.answer < 0:
+            continue
+        if before is not None and before.usage.input >= LEAST_PREFIX and now.cache_told:
+            reusable = min(before.usage.input, now.usage.input)
+            if now.usage.cached_read < BROKEN * reusable:
+                lost = reusable - now.usage.cached_read
+                usd, prices = 0.0, prices_of(now.model)
                 if prices is not None:
-                    tier = prices.at(usage.input)
-                    usd = (
-                        lost * ((tier.cache_write if usage.cached_write else tier.input) - tier.cache_read) / 1_000_000
-                    )
-                cause = _cause(transcript, before[0], index, life)
-                found.append(Break(transcript.id, index, cause, lost, usd))
-        before = (index, usage)
+                    tier = prices.at(now.usage.input)
+                    each = (tier.cache_write if now.usage.cached_write else tier.input) - tier.cache_read
+                    usd = lost * max(0.0, each) / 1_000_000
+                found.append(Break(transcript.id, now.answer, _cause(transcript, before, now), lost, usd))
+        before = now
     return found
 
 
-def _cause(transcript: Transcript, before: int, index: int, life: float) -> str:
-    if any(before < compaction <= index for compaction in transcript.compactions):
+def _cause(transcript: Transcript, before: _Used, now: _Used) -> str:
+    if any(before.answer < compaction <= now.answer for compaction in transcript.compactions):
         return "compacted by the agent"
-    then, now = transcript.time(before), transcript.time(index)
-    if then is not None and now is not None and now - then > life:
+    if before.model != now.model:
+        return "another model, which has a cache of its own"
+    then, at = transcript.time(before.answer), transcript.time(now.answer)
+    if then is not None and at is not None and at - then > cache_rules(now.model).life_s:
         return "pause longer than the cache's life"
     return "the prefix changed, or the provider had dropped it"
 
@@ -243,9 +278,12 @@ class Audit:
 
     def add(self, one: Audited) -> None:
         """Adds one session."""
-        self.sessions.append((one.id, one.kind, one.model, one.started, one.spent))
+        whole = Spent()
+        for model, spent in one.spent.items():
+            whole.merge(spent)
+            self.models.setdefault(model, Spent()).merge(spent)
+        self.sessions.append((one.id, one.kind, one.model, one.started, whole))
         self.kinds[one.kind] = self.kinds.get(one.kind, 0) + 1
-        self.models.setdefault(one.model or "unknown", Spent()).merge(one.spent)
         for what, tokens in one.filled.items():
             self.filled[what] = self.filled.get(what, 0) + tokens
         for tool, entry in one.unused.items():
@@ -306,7 +344,10 @@ def _saving_row(saving: Saving) -> dict[str, Any]:
         "cost": round(saving.cost / saving.everything, 6) if saving.everything else 1.0,
         "supported": round(saving.supported / saving.requests, 6) if saving.requests else 1.0,
         "saved_tokens": round(saving.everything - saving.cost),
-        "saved_usd": round(saving.everything_usd - saving.usd, 6),
+        "saved_usd": round(saving.everything_usd - saving.usd, 6) if saving.priced else None,
+        "requests": saving.requests,
+        "priced": saving.priced,
+        "overflows": saving.overflows,
     }
 
 
@@ -316,13 +357,22 @@ def _by_size(filled: dict[str, int]) -> dict[str, int]:
 
 def _paid_once(transcripts: Iterable[Transcript]) -> Iterator[Transcript]:
     """The same with each answer's usage in the first log that holds it: a resumed session begins with a copy of the one
-    before, and those requests were not made again."""
+    before, and those requests were not made again. What counts of such a log is what comes after."""
     seen: set[str] = set()
     for transcript in transcripts:
-        ids = {index: str(row["message_id"]) for index, row in transcript.usage.items() if row.get("message_id")}
-        usage = {index: {} if ids.get(index) in seen else row for index, row in transcript.usage.items()}
-        seen.update(ids.values())
-        yield msgspec.structs.replace(transcript, usage=usage)
+        old = {index for index, row in transcript.usage.items() if row.get("message_id") in seen}
+        aside = [row for row in transcript.aside if row.get("message_id") not in seen]
+        rows = (*transcript.usage.values(), *aside)
+        seen.update(str(row["message_id"]) for row in rows if row.get("message_id"))
+        if not old and len(aside) == len(transcript.aside):
+            yield transcript
+            continue
+        yield msgspec.structs.replace(
+            transcript,
+            usage={index: row for index, row in transcript.usage.items() if index not in old},
+            aside=aside,
+            since=max(old, default=-1) + 1,
+        )
 
 
 def audit(transcripts: Iterable[Transcript], *, modes: Sequence[str] = MODES, jobs: int = 1) -> Audit:

@@ -8,16 +8,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 from brim.conversation import Message
 from brim.errors import BrimError
-from brim.replay.transcript import Transcript
+from brim.replay.shapes import Unreadable, chat_messages
+from brim.replay.transcript import Transcript, printable
 from brim.store import claude_code
 
 Warn = Callable[[str], None]
-_RESPONSES = ("message", "function_call", "function_call_output", "reasoning", "custom_tool_call")
+_RESPONSES = (
+    "message", "function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output",
+    "local_shell_call", "local_shell_call_output",
+)  # fmt: skip
 _BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+
+
+def is_log_line(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a line of a session log or a message by itself, and not a whole conversation."""
+    return (
+        value.get("format") == "brim.session"
+        or claude_code.is_entry(value)
+        or _is_codex(value)
+        or isinstance(value.get("role"), str)
+        or value.get("type") in _RESPONSES
+    )
+
+
+def _is_codex(value: Mapping[str, Any]) -> bool:
+    return value.get("type") in ("session_meta", "response_item") and isinstance(value.get("payload"), dict)
 
 
 def of_log(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Iterator[Transcript]:
@@ -28,17 +48,31 @@ def of_log(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Iterat
         yield from of_export(name, values, warn)
     elif any(claude_code.is_entry(value) for value in values):
         yield from _claude(name, values, warn)
-    elif any(value.get("type") in ("session_meta", "response_item") and "payload" in value for value in values):
+    elif any(map(_is_codex, values)):
         yield _codex(name, values, warn)
-    elif any("role" in value or value.get("type") in _RESPONSES for value in values):
-        messages = [value for value in values if "role" in value or value.get("type") in _RESPONSES]
-        if is_chat({}, messages):
-            times = [seconds(message.get("timestamp")) for message in messages]
-            yield Transcript(name, messages, None, "messages", times if any(times) else [])
-        else:
-            yield of_messages(name, messages, warn)
+    elif any(value.get("type") in _RESPONSES for value in values) and "instructions" in values[0]:
+        yield _codex(name, _in_todays_form(values), warn)
     else:
-        warn(f"{name}: skipped, it holds no transcript")
+        messages = [value for value in values if "role" in value or value.get("type") in _RESPONSES]
+        if not is_chat({}, messages):
+            yield of_messages(name, messages, warn)
+            return
+        times = [seconds(message.get("timestamp")) for message in messages]
+        try:
+            wires = chat_messages(messages)
+        except Unreadable as error:
+            warn(f"{name}: skipped, {error}")
+            return
+        yield Transcript(name, wires, None, "messages", times if any(times) else [])
+
+
+def _in_todays_form(values: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The lines of codex' first logs, which were the items themselves behind one line about the session."""
+    at = values[0].get("timestamp")
+    return [
+        {"type": "session_meta", "timestamp": at, "payload": values[0]},
+        *({"type": "response_item", "timestamp": each.get("timestamp", at), "payload": each} for each in values[1:]),
+    ]
 
 
 def is_chat(body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bool:
@@ -57,13 +91,19 @@ def _api(messages: Sequence[Mapping[str, Any]]) -> str:
     return "openai.chat"
 
 
+_LAST_SECOND = 253_402_300_800  # the year 10000
+
+
 def seconds(value: Any) -> float | None:
     """Unix seconds from an ISO time or a number of seconds or milliseconds; None from anything else."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, (int, float)):
-        return float(value) / 1_000 if value > 1e11 else float(value)
-    return claude_code.seconds(value)
+        found: float | None = float(value) / 1_000 if value > 1e11 else float(value)
+    else:
+        found = claude_code.seconds(value)
+    # What lies outside the calendar is no time, and no clock can be set to it.
+    return found if found is not None and 0 <= found < _LAST_SECOND else None
 
 
 def of_messages(
@@ -77,7 +117,9 @@ def of_messages(
     if system:
         built.add({"role": "system", "content": str(system)}, "openai.chat")
     for message in messages:
-        built.add(message, api, seconds(message.get("timestamp")))
+        item = _item(message) if api == "openai.responses" else message
+        if item is not None:
+            built.add(item, api, seconds(message.get("timestamp")))
     return built.transcript(model if isinstance(model, str) else None, api)
 
 
@@ -91,6 +133,7 @@ class Chat:
         self.times: list[float | None] = []
         self.usage: dict[int, Mapping[str, Any]] = {}
         self.compactions: list[int] = []
+        self.aside: list[Mapping[str, Any]] = []
         self._tools: dict[str, str] = {}
         self._closed = False
 
@@ -132,16 +175,22 @@ class Chat:
         """The answer of one request is complete: what an assistant says next is another one's."""
         self._closed = True
 
-    def used(self, usage: Mapping[str, Any]) -> None:
-        """Notes what the provider said of the request that the newest assistant message answers."""
-        for index in range(len(self.messages) - 1, -1, -1):
-            if self.messages[index]["role"] == "assistant":
-                self.usage[index] = usage
-                return
+    def used(self, usage: Mapping[str, Any], index: int | None = None) -> None:
+        """Notes what the provider said of a request: of the one that message `index` (the newest one of the assistant, if
+        None) answers. Where that one has its usage, or there is none, it was a request beside the conversation."""
+        if index is None:
+            index = next(
+                (n for n in reversed(range(len(self.messages))) if self.messages[n]["role"] == "assistant"), -1
+            )
+        if index in self.usage or index < 0 or self.messages[index]["role"] != "assistant":
+            self.aside.append(usage)
+        else:
+            self.usage[index] = usage
 
     def transcript(self, model: str | None, kind: str) -> Transcript:
         times = self.times if any(time is not None for time in self.times) else []
-        return Transcript(self.name, self.messages, model, kind, times, self.usage, self.compactions)
+        name, model = printable(self.name), printable(model) if model else None
+        return Transcript(name, self.messages, model, kind, times, self.usage, self.compactions, self.aside)
 
 
 def _join(last: dict[str, Any], wire: Mapping[str, Any]) -> None:
@@ -168,40 +217,70 @@ def _claude(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Itera
 
 
 def _sidechains(values: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """By the first entry of each, the entries of the sub-agents."""
+    """The entries of each sub-agent, told apart by its id, or by the first entry of its chain where it has none."""
     roots: dict[str, str] = {}
     found: dict[str, list[Mapping[str, Any]]] = {}
     for value in values:
         if not value.get("isSidechain") or not value.get("uuid"):
             continue
         uuid = str(value["uuid"])
-        root = roots[uuid] = roots.get(str(value.get("parentUuid")), uuid)
+        root = roots[uuid] = str(value.get("agentId") or roots.get(str(value.get("parentUuid")), uuid))
         found.setdefault(root, []).append(value)
     return found
 
 
 def _claude_chat(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Transcript:
     log = claude_code.read(values, [str(index) for index in range(len(values))])
-    usage: dict[str, Mapping[str, Any]] = {}
-    boundaries = [n for n, value in enumerate(values) if value.get("subtype") == "compact_boundary"]
-    for value in values:
-        message = value.get("message")
-        if isinstance(message, dict) and isinstance(message.get("usage"), dict):
-            usage[str(message.get("id") or value.get("uuid"))] = message["usage"]
+    usage = _claude_usage(values)
+    boundaries = [
+        n
+        for n, value in enumerate(values)
+        if value.get("subtype") == "compact_boundary" or value.get("isCompactSummary")
+    ]
     chat = Chat(name, warn)
     for turn in log.turns:
         line = int(turn.place)
-        if boundaries and line > boundaries[0]:
+        while boundaries and line > boundaries[0]:
             chat.compactions.append(len(chat.messages))
             del boundaries[0]
         chat.close()
+        before = len(chat.messages)
         chat.add({"role": turn.role, "content": turn.content}, "anthropic.messages", turn.created, f"entry {line + 1}")
         entry = values[line]
-        if turn.role == "assistant":
-            id = str(entry["message"].get("id") or entry.get("uuid"))
-            if id in usage:
-                chat.used({**usage[id], "message_id": id})
+        if turn.role == "assistant" and (row := usage.pop(_claude_id(entry), None)) is not None:
+            # An answer of thinking alone is no message of the transcript; its request was made all the same.
+            chat.used(row, before if len(chat.messages) > before else -1)
+    for row in usage.values():  # branches that the user left
+        chat.used(row, -1)
     return chat.transcript(log.model, "Claude Code")
+
+
+def _claude_id(entry: Mapping[str, Any]) -> str:
+    return str(entry["message"].get("id") or entry.get("uuid"))
+
+
+def _claude_usage(values: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """By API message, its usage. It stands on each line of an answer, as far as it was known when the line was written,
+    so of several the one with most output counts. An error that is shown as an answer was no request."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for value in values:
+        message = value.get("message")
+        if value.get("type") != "assistant" or not isinstance(message, dict) or message.get("model") == "<synthetic>":
+            continue
+        usage = message.get("usage")
+        if not isinstance(usage, dict):
+            continue
+        id = _claude_id(value)
+        model = message.get("model")
+        named = {"model": printable(model)} if isinstance(model, str) and model else {}
+        if id not in found or _output(usage) >= _output(found[id]):
+            found[id] = {**usage, **named, "message_id": id}
+    return found
+
+
+def _output(usage: Mapping[str, Any]) -> float:
+    count = usage.get("output_tokens")
+    return count if isinstance(count, (int, float)) else 0
 
 
 # ---- codex ----------------------------------------------------------------------------------------------------------
@@ -212,34 +291,36 @@ def _codex(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Transc
     chat = Chat(name, warn)
     model: str | None = None
     total: Any = None
+    named = False
     for value in values:
         payload = value.get("payload")
         if not isinstance(payload, dict):
             continue
         kind, at = value.get("type"), seconds(value.get("timestamp"))
         if kind == "session_meta":
-            chat.name = str(payload.get("id") or name)
+            # A fork begins with a copy of the log it came from, that log's own first line included.
+            chat.name, named = chat.name if named else str(payload.get("id") or name), True
             told = payload.get("base_instructions") or payload.get("instructions")
             text = told.get("text") if isinstance(told, dict) else told
             if text and not chat.messages:
                 chat.add({"role": "system", "content": str(text)}, "openai.chat", at)
         elif kind == "turn_context" and payload.get("model"):
-            model = str(payload["model"])
+            model = printable(str(payload["model"]))
         elif kind == "compacted":
             chat.compactions.append(len(chat.messages))
-        elif kind == "response_item" and (item := _codex_item(payload)) is not None:
+        elif kind == "response_item" and (item := _item(payload)) is not None:
             chat.add(item, "openai.responses", at)
         elif kind == "event_msg" and payload.get("type") == "token_count":
             info = payload.get("info")
             if isinstance(info, dict) and info.get("total_token_usage") != total:  # repeated when limits change
                 total = info.get("total_token_usage")
                 if isinstance(last := info.get("last_token_usage"), dict):
-                    chat.used(_codex_usage(last))
+                    chat.used(_codex_usage(last, model, _answer_id(chat, total)))
                 chat.close()
     return chat.transcript(model, "codex")
 
 
-def _codex_item(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _item(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """An item in the form of the Responses API's functions; None for what is no part of a conversation."""
     kind = item.get("type")
     call_id = item.get("call_id") or item.get("id")
@@ -257,10 +338,18 @@ def _codex_item(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return item if kind in ("message", "function_call") else None
 
 
-def _codex_usage(last: Mapping[str, Any]) -> dict[str, Any]:
+def _answer_id(chat: Chat, total: Any) -> str:
+    """What tells an answer from all others, since codex names none: what was said, and all tokens used by then."""
+    said = next((message for message in reversed(chat.messages) if message["role"] == "assistant"), None)
+    return blake2b(json.dumps([said, total], sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
+def _codex_usage(last: Mapping[str, Any], model: str | None, id: str) -> dict[str, Any]:
     return {
         "prompt_tokens": last.get("input_tokens", 0),
         "completion_tokens": last.get("output_tokens", 0),
         "cached_tokens": last.get("cached_input_tokens", 0),
         "completion_tokens_details": {"reasoning_tokens": last.get("reasoning_output_tokens", 0)},
+        "message_id": id,
+        **({"model": model} if model else {}),
     }

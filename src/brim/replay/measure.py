@@ -51,10 +51,12 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Recording:
-    """A conversation, with what each of its requests needs and since when each thing has stood where."""
+    """A conversation, with what each of its requests needs and since when each thing has stood where. Assistant messages
+    before index `since` were the answers of another recording's requests."""
 
-    def __init__(self, messages: Sequence[Wire]) -> None:
+    def __init__(self, messages: Sequence[Wire], since: int = 0) -> None:
         self.messages = messages
+        self._first = max(FIRST_REQUEST, since)
         self.texts = [text_of(message) for message in messages]
         self.sizes = [weight(text) for text in self.texts]
         self.known: dict[str, Places] = {}
@@ -94,7 +96,7 @@ class Recording:
         return (
             index
             for index, message in enumerate(self.messages)
-            if message["role"] == "assistant" and index >= FIRST_REQUEST
+            if message["role"] == "assistant" and index >= self._first
         )
 
     def stood(self, word: str, where: Sequence[str], index: int) -> bool:

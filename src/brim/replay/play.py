@@ -13,12 +13,12 @@ from functools import lru_cache
 import msgspec
 
 from brim.budget import window_of
-from brim.errors import ContextOverflow
+from brim.errors import BrimError, ContextOverflow
 from brim.formats import dialect_of, violations
 from brim.replay.measure import Measure, Recording, Row
 from brim.replay.policies import EVERYTHING, Policy, parse_policy
 from brim.replay.regimes import Regime
-from brim.replay.transcript import Transcript
+from brim.replay.transcript import Transcript, printable
 from brim.replay.yardstick import Wire
 
 REQUEST_EVERY_S = 20.0
@@ -122,7 +122,7 @@ class Outcome(msgspec.Struct):
 
 def play(transcript: Transcript, plays: Plays) -> Outcome:
     """Plays one conversation through every policy, those that weigh prices once for each regime."""
-    recording = Recording(transcript.messages)
+    recording = Recording(transcript.messages, transcript.since)
     outcome = Outcome(transcript.id, sum(1 for _ in recording.requests), [])
     for policy in (EVERYTHING, *map(_policy, plays.policies)):
         for number in range(len(plays.regimes)) if policy.priced else (None,):
@@ -158,6 +158,10 @@ def _one(
             view = session.view(history, now)
         except ContextOverflow:
             view, overflow = history, True
+        except BrimError as error:
+            raise _failed(transcript, policy, count, error.message) from error
+        except Exception as error:
+            raise _failed(transcript, policy, count, f"{type(error).__name__}: {error}") from error
         else:
             overflow = False
         seconds += time.perf_counter() - started
@@ -190,6 +194,14 @@ def _one(
     totals.breaks = dict(sorted(totals.breaks.items()))
     totals.filled = {label: size for label, size in sorted(totals.filled.items()) if size}
     return played, seconds
+
+
+def _failed(transcript: Transcript, policy: Policy, count: int, why: str) -> BrimError:
+    """A view that a policy could not make, for another reason than its size. One conversation less would be another figure."""
+    return BrimError(
+        f"{policy.name} made no view for request {count:,} of {transcript.id}: {why}",
+        hint="leave that conversation or that policy out",
+    )
 
 
 class Clock:
@@ -226,9 +238,9 @@ class Labels:
 
     def of(self, message: Wire) -> str:
         if message["role"] != "tool":
-            return str(message["role"])
+            return printable(str(message["role"]))
         name = message.get("name") or self._tools.get(str(message.get("tool_call_id")))
-        return f"tool {name or '?'}"
+        return f"tool {printable(str(name)) if name else '?'}"
 
 
 class Check:
@@ -316,5 +328,5 @@ def _slim_call(call: Mapping[str, object]) -> Mapping[str, object]:
 def _is_object(text: str) -> bool:
     try:
         return isinstance(msgspec.json.decode(text), dict)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False

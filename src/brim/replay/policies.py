@@ -22,7 +22,7 @@ import msgspec
 from brim.errors import UsageError
 from brim.replay.regimes import Regime
 from brim.replay.transcript import Transcript
-from brim.replay.yardstick import Wire, weight
+from brim.replay.yardstick import Wire, text_of, weight
 
 MASK = "[old output removed]"
 
@@ -68,6 +68,11 @@ def _results(history: Sequence[Wire]) -> list[int]:
     return [index for index, message in enumerate(history) if message["role"] == "tool"]
 
 
+def _said(message: Wire) -> str:
+    """The text of a result, without the images beside it."""
+    return text_of({"content": message.get("content")})
+
+
 def mask(keep: int) -> Policy:
     """All results but the last `keep` are masked, at every request."""
 
@@ -84,7 +89,7 @@ def mask_in_batches(batch: int, keep: int) -> Policy:
     def view(history: Sequence[Wire], state: dict[str, Any]) -> Sequence[Wire]:
         masked: set[int] = state.setdefault("masked", set())
         new = [i for i in _results(history)[:-keep] if i not in masked]
-        if sum(weight(str(history[i]["content"])) for i in new) >= batch:
+        if sum(weight(_said(history[i])) for i in new) >= batch:
             masked.update(new)
         return [{**m, "content": MASK} if i in masked else m for i, m in enumerate(history)]
 
@@ -97,8 +102,13 @@ def cut_on_arrival(each: int) -> Policy:
     def cut(text: str) -> str:
         return text if len(text) <= 2 * each + 50 else f"{text[:each]}\n[cut]\n{text[-each:]}"
 
+    def cut_all(content: Any) -> Any:
+        if isinstance(content, list):  # of an image nothing can be cut
+            return [{**p, "text": cut(p["text"])} if isinstance(p.get("text"), str) else p for p in content]
+        return cut(str(content or ""))
+
     def view(history: Sequence[Wire], state: dict[str, Any]) -> Sequence[Wire]:
-        return [{**m, "content": cut(str(m["content"]))} if m["role"] == "tool" else m for m in history]
+        return [{**m, "content": cut_all(m.get("content"))} if m["role"] == "tool" else m for m in history]
 
     return fixed(f"cut-{each}", view)
 

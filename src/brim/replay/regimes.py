@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -35,8 +36,10 @@ def parse_regime(text: str) -> Regime:
     except ValueError:
         pair = None
     if pair is not None:
-        if pair[0] < 0 or pair[1] < 0:
-            raise UsageError(f"a price below 0 in {text!r}", hint="give write/read, for example 1.25/0.1")
+        if not all(0 <= price < math.inf for price in pair):
+            raise UsageError(f"no price in {text!r}", hint="give write/read as numbers from 0 on, for example 1.25/0.1")
+        if pair[0] == 0:
+            raise UsageError(f"writing costs nothing in {text!r}", hint="costs are relative: give 1 for uncached input")
         return Regime(f"{pair[0]:g}/{pair[1]:g}", *pair)
     write_price, read_price, known = relative_prices(text)
     if not known:

@@ -1,12 +1,13 @@
 """A replay from files to figures: reads, plays, sums, and keeps a journal so that a run that was cut off can go on.
 
-The journal is a file of JSON lines: what is played, then one outcome a line, each under a key that holds the file, the
-place in it and a hash of the conversation. A line that was being written when the run ended is played again, so nothing
+The journal is a file of JSON lines: what is played, then one outcome a line, each under a hash of the conversation. It
+belongs to one run at a time. A line that was being written when the run ended is played again, so nothing
 is counted twice and nothing is missed.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -48,8 +49,8 @@ def replay(
     book = Journal(journal, plays) if journal is not None else None
 
     def feed() -> Iterator[Transcript]:
-        for number, each in enumerate(found):
-            key = _key(each, number) if book is not None else ""
+        for each in found:
+            key = _key(each.transcript) if book is not None else ""
             known = book is not None and key in book.known
             order.append((each, key, known))
             if not known:
@@ -79,9 +80,13 @@ def replay(
     return figures
 
 
-def _key(found: Found, number: int) -> str:
-    digest = blake2b(msgspec.json.encode(found.transcript), digest_size=12).hexdigest()
-    return f"{found.file}:{number}:{digest}"
+def _key(transcript: Transcript) -> str:
+    """A hash of all that an outcome depends on, so that files may be added, moved or named anew between two runs."""
+    try:
+        data = msgspec.json.encode(transcript)
+    except UnicodeEncodeError:  # a lone surrogate in a recording, which no UTF-8 can say
+        data = json.dumps(msgspec.to_builtins(transcript, str_keys=True)).encode()
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -109,6 +114,7 @@ class Journal:
                 f"cannot write {path}: {error.strerror}", hint="name a file that can be written"
             ) from error
         try:
+            self._claim(path)
             end = self._read(path, head)
         except BaseException:
             self._file.close()
@@ -117,6 +123,21 @@ class Journal:
         self._file.truncate()
         if end == 0:
             self._write(head)
+
+    def _claim(self, path: Path) -> None:
+        """Holds the file for this run alone, until it is closed or the process is gone, however it goes."""
+        try:
+            import fcntl
+        except ImportError:  # no such locks on Windows
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{path} is in use by another replay", hint="wait until it is done, or name another file"
+            ) from error
+        except OSError:  # a file system without locks
+            return
 
     def _read(self, path: Path, head: _Head) -> int:
         """Learns what is there; returns where the last whole line ends."""

@@ -89,18 +89,22 @@ def _session(store: Store, id: str, model: str | None, warn: Warn) -> Transcript
         if stored.role == "assistant":
             answers.add(stored.seq)
         chat.close()
+        before = len(chat.messages)
         chat.add_message(stored.message, stored.created or None)
-        place.append(len(chat.messages) - 1)
+        place.append(before if len(chat.messages) > before else -1)
     for request in store.requests(id):
+        if request.input is None:
+            continue
         # brim records a request once its answer is stored, other writers may do so before
         answer = next((seq for seq in (request.seq, request.seq - 1) if seq in answers), None)
-        if request.input is not None and answer is not None:
-            chat.usage[place[answer]] = {
-                "prompt_tokens": request.input,
-                "completion_tokens": request.output or 0,
-                "cached_tokens": request.cached_read or 0,
-                "cache_creation_input_tokens": request.cached_write or 0,
-                **({"cost_usd": request.cost} if request.cost is not None else {}),
-            }
+        usage = {
+            "prompt_tokens": request.input,
+            "completion_tokens": request.output or 0,
+            **({"cached_tokens": request.cached_read} if request.cached_read is not None else {}),
+            **({"cache_creation_input_tokens": request.cached_write} if request.cached_write is not None else {}),
+            **({"cost_usd": request.cost} if request.cost is not None else {}),
+            **({"model": request.model} if request.model else {}),
+        }
+        chat.used(usage, place[answer] if answer is not None else -1)
         model = request.model or model
     return chat.transcript(model, "brim")

@@ -41,7 +41,7 @@ def text_of(message: Wire) -> str:
 def _arguments(raw: str) -> str:
     try:
         return "\n".join(_strings(json.loads(raw)))
-    except ValueError:
+    except (ValueError, RecursionError):
         return raw
 
 
