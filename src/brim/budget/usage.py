@@ -156,18 +156,20 @@ def _anthropic(raw: Mapping[str, Any]) -> Usage:
 
 
 def _gemini(raw: Mapping[str, Any]) -> Usage:
-    """promptTokenCount includes cached content; candidates leave out the thoughts, which are paid as output."""
+    """promptTokenCount includes cached content. Candidates leave out the thoughts, which are paid as output, unless prompt
+    and candidates already make up the total: some endpoints count them in."""
 
     def get(camel: str, snake: str) -> int:
         return _int(raw, camel) or _int(raw, snake)
 
     thoughts = get("thoughtsTokenCount", "thoughts_token_count")
+    prompt, said = get("promptTokenCount", "prompt_token_count"), get("candidatesTokenCount", "candidates_token_count")
+    within = said >= thoughts and prompt + said == get("totalTokenCount", "total_token_count")
     return _make(
         raw,
-        input=get("promptTokenCount", "prompt_token_count")
-        + get("toolUsePromptTokenCount", "tool_use_prompt_token_count"),
+        input=prompt + get("toolUsePromptTokenCount", "tool_use_prompt_token_count"),
         cached_read=get("cachedContentTokenCount", "cached_content_token_count"),
-        output=get("candidatesTokenCount", "candidates_token_count") + thoughts,
+        output=said if within else said + thoughts,
         reasoning=thoughts,
     )
 

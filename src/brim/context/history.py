@@ -14,8 +14,8 @@ from brim.context.edit import edited
 from brim.context.pins import pinned_spans
 from brim.context.plan import Fate, Repair
 from brim.context.relevance import Counts, Terms
-from brim.context.repair import ALTERNATE, GO_ON, NO_USER_AFTER_TOOL, UNIQUE_IDS, repair
-from brim.context.repair_apis import item_id
+from brim.context.repair import ALTERNATE, GO_ON, UNIQUE_IDS, repair
+from brim.context.repair_apis import LOOSE, item_id
 from brim.context.summary import SummaryText
 from brim.conversation import Message, ToolCall, chain
 from brim.tokens import Counter
@@ -69,11 +69,11 @@ class History:
         self.source.extend(messages)
         if self._read == len(self.source):
             return
-        whole = self.dialect in ALTERNATE or self.dialect in NO_USER_AFTER_TOOL or self._repeats_id()
+        whole = self.dialect in ALTERNATE or self._repeats_id()
         source_from, kept = (0, 0) if whole else self._resume
         first = not kept or self.systems[kept - 1 : kept] == [kept - 1]
         fixed, done = repair(self.source[source_from:], self.dialect, first=first)
-        if source_from and any("has no call" in each.what for each in done):
+        if source_from and any("has no call" in each.what or LOOSE in each.what for each in done):
             source_from, kept = 0, 0  # a late result: its call stands further back
             fixed, done = repair(self.source, self.dialect)
         same = 0

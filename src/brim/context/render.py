@@ -10,7 +10,7 @@ import msgspec
 from brim.context import notices
 from brim.context.history import History
 from brim.context.plan import Fate, Insert, Plan
-from brim.context.repair import ALTERNATE, NO_USER_AFTER_TOOL
+from brim.context.repair import ALTERNATE
 from brim.conversation import Message, Text, assistant, range_handle, system, user
 
 APART = frozenset({"anthropic", "openai-strict", "mistral", "gemini"})
@@ -121,7 +121,7 @@ def _join(
 
 def seam_between(before: str | None, after: str, dialect: str) -> Literal["user", "assistant"] | None:
     """The role of the line that has to stand between two roles, None where they may be neighbours."""
-    if after == "user" and (before == "user" or (before == "tool" and dialect in (*ALTERNATE, *NO_USER_AFTER_TOOL))):
+    if after == "user" and (before == "user" or (before == "tool" and dialect in ALTERNATE)):
         return "assistant"
     if after == "assistant" and before in (None, "assistant"):
         return "user"

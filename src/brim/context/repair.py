@@ -14,8 +14,9 @@ from typing import Literal
 import msgspec
 
 from brim.context.plan import Repair
-from brim.context.repair_apis import plain_ends, whole_items
+from brim.context.repair_apis import plain_ends, whole_items, whole_server_tools
 from brim.conversation import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from brim.formats.arguments import arguments_object_text, is_object_text
 
 INTERRUPTED = "[interrupted: this call has no recorded result; whether it took effect is unknown]"
 NO_OUTPUT = "(no output)"
@@ -30,9 +31,8 @@ AS_IT_IS = "as it is"
 """In place of a dialect: nothing is repaired, since the provider holds the calls that these results answer."""
 NONEMPTY = frozenset({"anthropic", "gemini", "mistral"})
 """Dialects that refuse empty content."""
-ALTERNATE = frozenset({"openai-strict"})
+ALTERNATE = frozenset({"openai-strict", "mistral"})
 """Dialects whose template wants user and assistant in strict alternation, and one system message, first."""
-NO_USER_AFTER_TOOL = frozenset({"mistral"})
 USER_FIRST = frozenset({"anthropic", "gemini"})
 """Dialects that refuse a history which begins with the assistant: a greeting, or what a client's own trimming left."""
 UNIQUE_IDS = frozenset({"anthropic", "mistral"})
@@ -52,14 +52,16 @@ def repair(
         return list(messages), ()
     if dialect == "openai-responses":
         messages = whole_items(messages, done)
-    out = _pair(messages, done, _Ids(dialect) if dialect in UNIQUE_IDS else None)
+    elif dialect == "anthropic":
+        messages = whole_server_tools(messages, done)
+    out = _pair(messages, done, _Ids(dialect) if dialect in UNIQUE_IDS else None, dialect)
     out = _fill_empty(out, done, is_blank if dialect in NONEMPTY else _is_void)
     if first and dialect in USER_FIRST:
         out = _user_first(out, done)
     if dialect == "anthropic":
         out = plain_ends(out, done)
-    if dialect in ALTERNATE or dialect in NO_USER_AFTER_TOOL:
-        out = _order(out, dialect, done)
+    if dialect in ALTERNATE:
+        out = _order(out, done)
     return out, tuple(done)
 
 
@@ -117,7 +119,7 @@ class _Step:
         self.renamed: dict[str, list[str]] = {}
 
 
-def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None) -> list[Message]:
+def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None, dialect: str) -> list[Message]:
     """Each call gets exactly one result, right behind its step; results without a call go."""
     out: list[Message] = []
     step = _Step()
@@ -134,6 +136,10 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None) -> 
         role = message.role
         if role == "tool":
             id = message.result.call_id
+            if not id and step.open and not step.renamed.get(id):
+                done.append(Repair(len(out), "a result without an id: it answers the first open call"))
+                message = _answer_to(message, next(iter(step.open)))
+                id = message.result.call_id
             if step.renamed.get(id):  # results come in the order of their calls
                 message = _answer_to(message, step.renamed[id].pop(0))
                 id = message.result.call_id
@@ -161,7 +167,10 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None) -> 
             if message.api == "openai.responses" and _refers(message):
                 step.references += 1
             if any(type(part) is ToolCall for part in message.parts):
-                message = _unique_calls(message, step, len(out), done, ids)
+                message = _unique_calls(message, step, len(out), done, ids, dialect)
+            elif message.api == "openai.chat" and message.wire is not None and message.wire.get("tool_calls") == []:
+                done.append(Repair(len(out), "an empty list of calls left out"))
+                message = msgspec.structs.replace(message, edited=True)
         out.append(message)
     if step.open:
         close()
@@ -174,8 +183,11 @@ def _refers(message: Message) -> bool:
     return type(part) is Opaque and part.kind == "item_reference"
 
 
-def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], ids: _Ids | None) -> Message:
-    """Opens the message's calls. An exact duplicate is merged into one; another call under a used id gets its own.
+def _unique_calls(
+    message: Message, step: _Step, at: int, done: list[Repair], ids: _Ids | None, dialect: str
+) -> Message:
+    """Opens the message's calls. An exact duplicate is merged into one; another call under a used id gets its own, as does
+    one without an id or with a longer one than the API takes. Arguments that are no JSON object become one.
 
     `ids` are those of the whole history so far, None where the provider takes an id again in a later step.
     """
@@ -195,11 +207,16 @@ def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], id
         fresh = id
         if ids is not None:
             fresh = ids.take(id)
-        elif id in step.open:
-            n = 2
-            while f"{id}-{n}" in step.open:
+        else:
+            fresh = base = id if 0 < len(id) <= LONGEST_ID.get(dialect, len(id)) else _short(id)
+            n = 1
+            while fresh in step.open:
                 n += 1
-            fresh = f"{id}-{n}"
+                fresh = f"{base}-{n}"
+        if _bad_arguments(part, dialect):
+            changed = True
+            done.append(Repair(at, f"the arguments of call {id} are no JSON object: put into one"))
+            part = msgspec.structs.replace(part, arguments=arguments_object_text(part.arguments))
         if fresh != id:
             changed = True
             done.append(Repair(at, f"the call id {id!r} cannot stand here: renamed to {fresh}"))
@@ -209,6 +226,25 @@ def _unique_calls(message: Message, step: _Step, at: int, done: list[Repair], id
         step.open[fresh] = part.name
         parts.append(part)
     return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message
+
+
+LONGEST_ID = {"openai-responses": 64}
+"""Characters of a call id that an API takes at most."""
+
+
+def _short(id: str) -> str:
+    return f"call_{blake2b(id.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}" if id else "call"
+
+
+def _bad_arguments(call: ToolCall, dialect: str) -> bool:
+    """Arguments the API refuses: broken JSON, or JSON that is no object. Nothing at all passes for an empty object at
+    OpenAI; chat templates and Anthropic want the object."""
+    text = call.arguments
+    if dialect == "anthropic":
+        return isinstance(call.wire, Mapping) and not isinstance(call.wire.get("input"), Mapping)
+    if not text or text.isspace():
+        return dialect in ALTERNATE or dialect == "gemini"
+    return not is_object_text(text)
 
 
 class _Ids:
@@ -270,17 +306,16 @@ def _filled(part: Part) -> Part | None:
     return part
 
 
-def _order(messages: list[Message], dialect: str, done: list[Repair]) -> list[Message]:
+def _order(messages: list[Message], done: list[Repair]) -> list[Message]:
     """Puts a line of brim's own between neighbours the template refuses."""
-    strict = dialect in ALTERNATE
     out: list[Message] = []
     for message in messages:
         before = out[-1].role if out else "system"
-        if strict and message.role == "system" and out:
+        if message.role == "system" and out:
             done.append(Repair(len(out), "a later system message is sent as a user message: only one is taken"))
             message = _as_user(message)
         role = message.role
-        filler = _between(before, role, strict)
+        filler = _between(before, role)
         if filler is not None:
             done.append(Repair(len(out), f"a line between a {before} and a {role} message, which this API wants apart"))
             out.append(GO_ON if filler == "user" else Message(filler, (Text(CONTINUES),)))
@@ -288,12 +323,8 @@ def _order(messages: list[Message], dialect: str, done: list[Repair]) -> list[Me
     return out if len(out) != len(messages) or any(a is not b for a, b in zip(out, messages, strict=True)) else messages
 
 
-def _between(before: str, role: str, strict: bool) -> Literal["user", "assistant"] | None:
-    if role == "user" and before == "tool":
-        return "assistant"
-    if not strict:
-        return None
-    if role == "user" and before == "user":
+def _between(before: str, role: str) -> Literal["user", "assistant"] | None:
+    if role == "user" and before in ("user", "tool"):
         return "assistant"
     if role == "assistant" and before in ("assistant", "system"):
         return "user"

@@ -4,12 +4,18 @@ and bad ends in Anthropic messages. Pure, like `repair`, which runs it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from brim.context.plan import Repair
-from brim.conversation import Message, Part, Text, Thinking
+from brim.conversation import Message, Opaque, Part, Text, Thinking
+from brim.formats import parse_message
+
+LOOSE = "without the other"
+"""Of a repair that reading more of the history may make needless."""
 
 
 def item_id(message: Message) -> str | None:
@@ -28,6 +34,11 @@ def whole_items(messages: Sequence[Message], done: list[Repair]) -> Sequence[Mes
     seen: dict[str, Message] = {}
     changed = False
     for message in messages:
+        formed = _formed(message)
+        if formed is not message:
+            changed = True
+            done.append(Repair(len(out), "an item as this API does not take it: its id, a block's type or its output"))
+            message = formed
         id = item_id(message)
         twin = seen.get(id) if id is not None else None
         if id is not None and twin is None:
@@ -44,6 +55,40 @@ def whole_items(messages: Sequence[Message], done: list[Repair]) -> Sequence[Mes
         out.append(message)
     changed = _drop_loose(out, done, seen) or changed
     return out if changed else messages
+
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_BLOCKS = {"user": "input_text", "system": "input_text", "assistant": "output_text"}
+
+
+def _formed(message: Message) -> Message:
+    """The item without an id that is too long or oddly spelled ("Expected a string with maximum length 64"), its text
+    blocks of the type its role takes ("Invalid value: 'input_text'"), its output a string or a list."""
+    wire = message.wire
+    if not isinstance(wire, Mapping):
+        return message
+    changed: dict[str, Any] = {}
+    id = wire.get("id")
+    if type(id) is str and message.role != "tool" and not _ID.fullmatch(id) and not _is_reasoning(message):
+        changed["id"] = None
+    content = wire.get("content")
+    if isinstance(content, list) and wire.get("role") is not None:
+        kind = _BLOCKS[message.role]
+        if any(_is_text(block) and block.get("type") != kind for block in content):
+            changed["content"] = [
+                {**block, "type": kind} if _is_text(block) and block.get("type") != kind else block for block in content
+            ]
+    output = wire.get("output")
+    if isinstance(output, Mapping) and wire.get("type") in ("function_call_output", "custom_tool_call_output"):
+        changed["output"] = msgspec.json.encode(output).decode()
+    if not changed:
+        return message
+    new = {key: value for key, value in {**wire, **changed}.items() if key != "id" or value is not None}
+    return parse_message(new, message.api)[0]
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") in ("text", "input_text", "output_text")
 
 
 def _drop_loose(out: list[Message], done: list[Repair], seen: dict[str, Message]) -> bool:
@@ -91,3 +136,40 @@ def _unfinished(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     if type(last) is Text and last.text != last.text.rstrip():
         return (*parts[:-1], msgspec.structs.replace(last, text=last.text.rstrip()))
     return parts
+
+
+def whole_server_tools(messages: Sequence[Message], done: list[Repair]) -> Sequence[Message]:
+    """Anthropic: a call that the API ran itself stands with its result ("tool use was found without a corresponding
+    web_search_tool_result block"). One that was interrupted goes, as does a result without its call. In the newest turn a
+    call may wait: the API goes on from there, and the result of a program that called tools comes with a later message."""
+    called: dict[str, int] = {}
+    answered: dict[str, int] = {}
+    for at, message in enumerate(messages):
+        if message.role == "assistant":
+            for part in message.parts:
+                if type(part) is Opaque and isinstance(part.wire, Mapping):
+                    if part.kind in ("server_tool_use", "mcp_tool_use"):
+                        called[str(part.wire.get("id"))] = at
+                    elif part.kind.endswith("_tool_result"):
+                        answered[str(part.wire.get("tool_use_id"))] = at
+    if not called and not answered:
+        return messages
+    turn = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
+    loose = {id for id, at in called.items() if id not in answered and at < turn}
+    loose |= {id for id, at in answered.items() if called.get(id, at + 1) > at}
+    if not loose:
+        return messages
+    out = list(messages)
+    for at in {*(called[id] for id in loose if id in called), *(answered[id] for id in loose if id in answered)}:
+        parts = tuple(part for part in messages[at].parts if _server_id(part) not in loose)
+        out[at] = msgspec.structs.replace(messages[at], parts=parts, edited=True)
+        done.append(Repair(at, f"a call that the provider runs, or its result, {LOOSE}: left out"))
+    return out
+
+
+def _server_id(part: Part) -> str | None:
+    if type(part) is not Opaque or not isinstance(part.wire, Mapping):
+        return None
+    if part.kind in ("server_tool_use", "mcp_tool_use"):
+        return str(part.wire.get("id"))
+    return str(part.wire.get("tool_use_id")) if part.kind.endswith("_tool_result") else None
