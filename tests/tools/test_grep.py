@@ -386,6 +386,36 @@ def test_what_found_nothing_says_why_it_may(bench: Bench) -> None:
     )
 
 
+def test_files_in_older_encodings_are_searched(bench: Bench) -> None:
+    """A pattern that no UTF-8 file has is looked for in the encodings its letters had before, which is said."""
+    for codec, text in (
+        ("gbk", "// 搜索 TODO 关键词"), ("big5", "// 搜尋 關鍵字"), ("cp932", "// テスト 検索"), ("euc_kr", "// 시험 검색"),
+        ("latin-1", "// café"), ("utf-8", "// 中文"),
+    ):  # fmt: skip
+        bench.write(f"{codec}.c", (text + "\nint x;\n").encode(codec))
+    for pattern, found, told in (
+        ("搜索", "gbk.c:1:// 搜索 TODO 关键词", "gb18030"), ("關鍵字$", "big5.c:1:// 搜尋 關鍵字", "big5"),
+        ("テスト", "cp932.c:1:// テスト 検索", "shift_jis"), ("검색", "euc_kr.c:1:// 시험 검색", "euc-kr"),
+        ("café", "latin-1.c:1:// café", "windows-1252"), ("中文", "utf-8.c:1:// 中文", ""),
+    ):  # fmt: skip
+        output = bench.call("grep", pattern=pattern)
+        assert matches(output.text) == [found]
+        assert (f"read as {told}" in output.text) if told else ("read as" not in output.text)
+    assert "No matching lines" in bench.call("grep", pattern="没有").text
+
+
+def test_patterns_that_no_search_can_take(bench: Bench) -> None:
+    """A NUL is refused as such; a very long pattern is shortened in the answer; a lone CR is shown, not swallowed."""
+    bench.write("a.txt", b"one\rneedle\rthree")
+    assert "pattern has a NUL character at position 1" in bench.call("grep", pattern="a\0").text
+    assert "include has a NUL" in bench.call("grep", pattern="a", include="\0").text
+    assert "pattern has a NUL" in bench.call("glob", pattern="\0").text
+    for tool in ("grep", "glob"):
+        assert len(bench.call(tool, pattern="x" * 9_000).text) < 400
+        assert len(bench.call(tool, pattern="(" + "x" * 9_000).text) < 9_500
+    assert matches(bench.call("grep", pattern="needle").text) == ["a.txt:1:one\ufffdneedle\ufffdthree"]
+
+
 def test_unreadable_files_are_said(bench: Bench) -> None:
     """A file that cannot be read is said to be so; the rest is searched."""
     bench.write("ok.txt", "needle\n")

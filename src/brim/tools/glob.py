@@ -16,7 +16,7 @@ from brim.tools.child import run_child
 from brim.tools.cleaning import show_controls
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.globs import compile_glob, fixed_folder, wants_hidden
-from brim.tools.grep import but_not, fit_records, left_out_below, search_start
+from brim.tools.grep import but_not, fit_records, left_out_below, quoted, refuse_nul, search_start
 from brim.tools.listing import Listing
 from brim.tools.paths import require_inside, resolve_path
 from brim.tools.ripgrep import Skipped, find_ripgrep, walk_options
@@ -35,6 +35,7 @@ class GlobArguments(msgspec.Struct, frozen=True):
 async def run_glob(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """List files; see `GLOB`."""
     asked = msgspec.convert(dict(arguments), GlobArguments)
+    refuse_nul(pattern=asked.pattern)
     pattern, start = _where(asked, ctx)
     if start is None:
         return _answer(asked, None, Skipped(), False, ctx, None)
@@ -67,13 +68,20 @@ def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
     if whole_path:
         root = f"{ctx.workspace}/"
         base, pattern = (root, pattern.removeprefix(root)) if pattern.startswith(root) else ("/", pattern.lstrip("/"))
-    if len(pattern) < 1_000 and os.path.isdir(resolve_path(ctx.workspace, os.path.join(base, pattern)).path):
+    if _is_folder(os.path.join(base, pattern), ctx):
         pattern = os.path.join(pattern, "**")  # a folder's name: what is in it
     folder = fixed_folder(pattern)
     start = search_start(os.path.join(base, folder) if folder else base, ctx, missing_ok=bool(folder))
     rest = pattern.removeprefix("./").removeprefix(folder).lstrip("/") or "**"
     # What is left of a whole path still is one, even if no slash is left in it.
     return ("/" if folder or whole_path else "") + rest, start
+
+
+def _is_folder(path: str, ctx: ToolContext) -> bool:
+    try:
+        return os.path.isdir(resolve_path(ctx.workspace, path).path)
+    except ToolError:  # no file can be called so
+        return False
 
 
 def _named_file(asked: GlobArguments, ctx: ToolContext) -> bytes | None:
@@ -143,7 +151,10 @@ def _answer(
     total = listing.records if listing is not None else 0
     meta: dict[str, Any] = {"total": total, "timed_out": timed_out, "skipped": dict(skipped.counts)}
     if listing is None or not total:
-        text = f"[No files match {asked.pattern!r}{where}. {' '.join([*_hints(asked.pattern), *notes])}".rstrip() + "]"
+        text = (
+            f"[No files match {quoted(asked.pattern)}{where}. {' '.join([*_hints(asked.pattern), *notes])}".rstrip()
+            + "]"
+        )
         return ToolOutput(text, False, {**meta, "shown": 0, "cut": False})
     names = [show_controls(name.decode("utf-8", "replace")) for name in listing.first()]
     plus = "more than " if timed_out else ""

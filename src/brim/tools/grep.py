@@ -19,6 +19,7 @@ from brim.tools.cleaning import show_controls
 from brim.tools.clusters import cut_before
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.globs import compile_include, is_plain_name, split_globs, wants_hidden
+from brim.tools.legacy import encodings_elsewhere
 from brim.tools.listing import Listing
 from brim.tools.matches import FIELD, Matches, as_shown, display
 from brim.tools.paths import kind_of, require_inside
@@ -47,6 +48,7 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     asked = msgspec.convert(dict(arguments), GrepArguments)
     if not asked.pattern:
         raise ToolError("pattern is empty", hint="give a regular expression, or use glob to list files")
+    refuse_nul(pattern=asked.pattern, include=asked.include or "")
     start = search_start(asked.path, ctx)
     assert start is not None
     options = ["--line-number", "--column", "--with-filename", "--no-heading", "--null", "--binary", "--max-columns=0"]
@@ -73,8 +75,17 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
     if ended.code == 2 and skipped.failed and not matches.listing.records:
         matches.listing.discard()
         said = "\n".join(text for text in skipped.errors if "os error" not in text)
-        raise ToolError(f"ripgrep cannot search for {asked.pattern!r}: {said}", hint=pattern_hint(said))
+        raise ToolError(f"ripgrep cannot search for {quoted(asked.pattern)}: {said[:2_000]}", hint=pattern_hint(said))
     hints = []
+    for encoding in encodings_elsewhere(asked.pattern):
+        left = ctx.caps.search_timeout - ended.seconds
+        if matches.listing.records or matches.binary_count or ended.code != 1 or left <= 0:
+            break
+        matches.listing.discard()
+        matches, _, ended = await _search(
+            [*command[:1], f"--encoding={encoding}", *command[1:]], accept, asked, ctx, left
+        )
+        hints = [f"Found in files read as {encoding}, none as UTF-8."] if matches.listing.records else []
     if not matches.listing.records and not matches.binary_count:
         if included is not None and not ended.timed_out and not await _any_file(included, [*walk, "--", start], ctx):
             hints.append("No file there fits the include, in which case matters: for example *.py or src/**/*.ts.")
@@ -182,11 +193,12 @@ def _answer(
     hints: list[str],
 ) -> ToolOutput:
     listing, caps = matches.listing, ctx.caps
-    lines = [show_controls(line.decode("utf-8", "replace").replace("\r", "")) for line in listing.first()]
+    lines = [_shown(line) for line in listing.first()]
     early = ended.stopped or ended.timed_out or ended.signal is not None
     notes = [note for note in (skipped.describe() if not ended.stopped else "", skipped.unreadable()) if note]
     if closed is not None:
         notes.append(closed.describe("searched"))
+    notes = [*hints, *notes]
     if ended.timed_out:
         notes.insert(0, f"Stopped after {caps.search_timeout} s: there may be more; narrow the path or the include.")
     if ended.signal is not None and not (ended.stopped or ended.timed_out):
@@ -210,7 +222,7 @@ def _answer(
     }
     if not listing.records:
         listing.discard()
-        text = f"[No matching lines for {asked.pattern!r}{where}. {' '.join([*hints, *notes])}".rstrip() + "]"
+        text = f"[No matching lines for {quoted(asked.pattern)}{where}. {' '.join(notes)}".rstrip() + "]"
         return ToolOutput(text, False, {**meta, "shown_lines": 0, "cut": False})
 
     files = f"{matches.files} file" + ("" if matches.files == 1 else "s")
@@ -239,6 +251,22 @@ def _answer(
 
     shown, text = fit_records(lines, caps.grep, notice, ctx.count)
     return ToolOutput(text, False, {**meta, "shown_lines": shown, "cut": True}, handle)
+
+
+def _shown(line: bytes) -> str:
+    return show_controls(line.decode("utf-8", "replace").rstrip("\r").replace("\r", "\ufffd"))
+
+
+def quoted(pattern: str) -> str:
+    """A pattern in quotes for an answer, which it must not fill."""
+    return repr(pattern) if len(pattern) <= 200 else repr(pattern[: cut_before(pattern, 200)]) + "..."
+
+
+def refuse_nul(**given: str) -> None:
+    """Raises ToolError for a text that cannot be handed to another program."""
+    for name, text in given.items():
+        if "\0" in text:
+            raise ToolError(f"{name} has a NUL character at position {text.index(chr(0))}")
 
 
 def fit_records(

@@ -19,6 +19,14 @@ TOLD = {
     "euc_kr": "EUC-KR",
 }
 
+# As ripgrep calls them, by what a pattern holds: where else to look for it once no UTF-8 file has it.
+_ELSEWHERE = (
+    (re.compile("[\u3041-\u30fe]"), ("shift_jis", "euc-jp")),
+    (re.compile("[\uac00-\ud7a3]"), ("euc-kr",)),
+    (re.compile("[\u3000-\u9fff\uff00-\uffef]"), ("gb18030", "big5")),
+    (re.compile("[\xa1-\xff\u2010-\u20ac]"), ("windows-1252",)),
+)
+
 _RUNS = re.compile(rb"[\x80-\xff]+")
 _BIG5 = re.compile(rb"([\xa1-\xf9])([\x40-\x7e\xa1-\xfe])")
 # Fewer wide characters than this tell nothing.
@@ -42,6 +50,11 @@ def legacy_encoding(sample: bytes) -> str | None:
     if len(hanzi) >= _FEWEST and sum(map(_is_common_hanzi, hanzi)) >= 0.5 * len(hanzi):
         return "gb18030"
     return None
+
+
+def encodings_elsewhere(pattern: str) -> tuple[str, ...]:
+    """Encodings (ripgrep's names) in which files may hold what a pattern looks for; none for plain ASCII."""
+    return next((names for letters, names in _ELSEWHERE if letters.search(pattern)), ())
 
 
 def _euc(sample: bytes, runs: list[bytes]) -> str | None:

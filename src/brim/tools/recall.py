@@ -18,6 +18,7 @@ from brim.tools.bounded import BoundedOutput, Gap, Limits, collapse_returns
 from brim.tools.child import run_child
 from brim.tools.cleaning import Cleaner, show_controls
 from brim.tools.context import Tool, ToolContext, ToolOutput
+from brim.tools.grep import quoted, refuse_nul
 from brim.tools.page import Page, page_chars, page_output
 from brim.tools.regexes import pattern_hint, pattern_options
 from brim.tools.ripgrep import Skipped, find_ripgrep
@@ -44,6 +45,7 @@ async def run_recall(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutp
         raise ToolError("handle is empty", hint="give the handle that a notice named")
     original = await asyncio.to_thread(_find, handle, ctx)
     if asked.pattern:
+        refuse_nul(pattern=asked.pattern)
         return await _grep(asked, original, ctx)
     return await asyncio.to_thread(_page, asked, original, ctx)
 
@@ -121,10 +123,12 @@ async def _grep(asked: RecallArguments, original: _Original, ctx: ToolContext) -
     done = out.finish()
     if ended.code == 2:
         told = "\n".join(said.errors)
-        raise ToolError(f"cannot search for {asked.pattern!r}: {told}", hint=pattern_hint(told, literal=False))
+        raise ToolError(
+            f"cannot search for {quoted(asked.pattern or '')}: {told}", hint=pattern_hint(told, literal=False)
+        )
     if not done.total_lines:
         return ToolOutput(
-            f"[No line of {handle} matches {asked.pattern!r}.]", False, {"recalled": handle, **done.facts()}
+            f"[No line of {handle} matches {quoted(asked.pattern or '')}.]", False, {"recalled": handle, **done.facts()}
         )
     end = "" if done.text.endswith("\n") else "\n"
     lines = f"{done.total_lines} matching line" + ("" if done.total_lines == 1 else "s")
