@@ -98,6 +98,8 @@ def test_edit_is_a_splice(bench: Bench, pieces: list[str], data: st.DataObject, 
         ("", "y", "the file is empty"),
         ("last", "last\n", "line 1 is the last one and has no line end"),
         ("if x:  \n", "if x: \n", "line 1 differs only in blanks"),
+        ("with trailing  \nnext\n", "trailing\nnext", "line 1 differs only in blanks: 'with trailing  \\nnext'"),
+        ("a a\n", "a", "2 times in f.txt (line 1)"),
         ("a\u00a0b\n", "a b", "line 1 differs only in blanks: 'a\\xa0b'"),
         (
             "x\nit\u2019s\n",
@@ -172,6 +174,19 @@ def test_the_diff_tells_a_last_line_without_end(bench: Bench) -> None:
     )
     bench.write("stray.txt", "\xfc \xfc \xfc \xfc \xfc one ".encode() + b"\xff\n")
     assert "+\xfc \xfc \xfc \xfc \xfc 1 \ufffd\n" in bench.call("edit", path="stray.txt", old="one", new="1").text
+
+
+def test_the_diff_of_a_huge_line_shows_the_change(bench: Bench) -> None:
+    """Of long lines the diff shows the surroundings of what changed, with the sizes of what it leaves out."""
+    bench.write("min.json", '{"a":"' + "x" * 100_000 + '","b":1,"c":"' + "y" * 50_000 + '"}')
+    text = bench.call("edit", path="min.json", old='"b":1', new='"b":25').text
+    assert len(text) < 1_500 and '","b":1,"c":"' in text and '","b":25,"c":"' in text
+    assert (
+        "-[99892 characters] ... xxx" in text and "yyy ... [49888 characters]\n\\ No newline at end of file\n+" in text
+    )
+    bench.write("two.txt", "z" * 9_000 + "\nplain\n" + "é" * 9_000 + "\n")
+    text = bench.call("edit", path="two.txt", old="plain\n", new="plain\nmore\n").text
+    assert len(text) < 1_500 and "+more\n" in text and text.count("characters]") == 2
 
 
 def test_replace_all(bench: Bench) -> None:

@@ -271,6 +271,10 @@ def test_similar_names_are_offered(bench: Bench) -> None:
     """A name that is nearly right gets the right one as an answer."""
     bench.write("src/settings.py", "x")
     assert "there is settings.py" in bench.call("read", path="src/setings.py").text
+    bench.write("shot 3.00\u202fPM.txt", "x")
+    bench.write("cafe\u0301.txt", "x")
+    assert "'shot 3.00\\u202fPM.txt', which only looks the same" in bench.call("read", path="shot 3.00 PM.txt").text
+    assert "'cafe\\u0301.txt', which only looks the same" in bench.call("read", path="caf\xe9.txt").text
 
 
 def test_paging_order_does_not_matter(bench: Bench) -> None:

@@ -19,7 +19,7 @@ from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.diffs import bounded_diff
 from brim.tools.misses import find_equivalent, why_missing
 from brim.tools.paths import is_there, refuse_special, require_inside
-from brim.tools.textfile import load_text, with_newlines
+from brim.tools.textfile import common_prefix, load_text, with_newlines
 
 
 class EditArguments(msgspec.Struct, frozen=True):
@@ -59,9 +59,10 @@ def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
             hint="read the file and copy the text exactly",
         )
     if not asked.replace_all and (len(spans) > 1 or _overlaps(file.text, old, spans[0])):
-        lines = ", ".join(dict.fromkeys(str(file.text.count("\n", 0, start) + 1) for start, _ in spans[:10]))
+        numbers = dict.fromkeys(file.text.count("\n", 0, start) + 1 for start, _ in spans[:10])
+        lines = ", ".join(map(str, numbers))
         lines += f" and {len(spans) - 10} more" if len(spans) > 10 else ""
-        where = f"lines {lines}" if len(spans) > 1 else f"line {lines}, overlapping"
+        where = f"line{'s' * (len(numbers) > 1)} {lines}" + (", overlapping" if len(spans) == 1 else "")
         raise ToolError(
             f"old is found {max(len(spans), 2)} times in {asked.path} ({where}); nothing was changed",
             hint="give more of the text around it, or replace_all: true",
@@ -116,17 +117,12 @@ def splice(text: str, spans: list[tuple[int, int]], new: str, newline: str) -> s
 def _difference(found: str, plain: str) -> tuple[int, int, str]:
     """Which part of a place goes (from, to), and what comes in there, its line ends LF."""
     was = with_newlines(found, "\n")
-    same = _common(was, plain)
+    same = common_prefix(was, plain)
     rest_was, rest_new = was[same:], plain[same:]
-    tail = _common(rest_was[::-1], rest_new[::-1])
+    tail = common_prefix(rest_was[::-1], rest_new[::-1])
     low = same + _pairs(found, same)
     high = len(found) - tail - (found.count("\r\n") - _pairs(found, len(was) - tail))
     return low, high, rest_new[: len(rest_new) - tail]
-
-
-def _common(one: str, other: str) -> int:
-    """Length of the longest common prefix."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _pairs(found: str, chars: int) -> int:

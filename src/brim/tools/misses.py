@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from brim.tools.textfile import with_newlines
 
@@ -82,25 +82,15 @@ def _numbers(text: str, old: str) -> str:
 
 
 def _blanks(text: str, old: str) -> str:
-    old = old.strip("\n")
-    lines, squeezed = text.split("\n"), " ".join(old.split())
-    wanted = next((line for line in old.split("\n") if line.strip()), "")
-    ends = old.count("\n")
-    for number, line in _like(lines, wanted):
-        block = lines[number - 1 : number + ends]
-        if squeezed and " ".join(" ".join(block).split()) == squeezed:
-            shown = "\n".join(block)
-            return f"line {number} differs only in blanks: {(shown if len(block) < 4 else line)[:200]!r}"
-        if not ends and line != wanted:
-            return f"line {number} differs only in blanks: {line[:200]!r}"
-    return ""
-
-
-def _like(lines: list[str], wanted: str) -> Iterator[tuple[int, str]]:
-    """The lines (from 1) that are `wanted` but for their blanks."""
-    squeezed = " ".join(wanted.split())
-    if squeezed:
-        yield from ((number, line) for number, line in enumerate(lines, 1) if " ".join(line.split()) == squeezed)
+    words = old.split()
+    found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+    if found is None:
+        return ""
+    start = text.rfind("\n", 0, found.start()) + 1
+    end = text.find("\n", found.end())
+    lines = text[start : None if end < 0 else end]
+    shown = lines if lines.count("\n") < 4 else lines.split("\n")[0]
+    return f"line {_line(text, start)} differs only in blanks: {shown[:300]!r}"
 
 
 def _lookalikes(text: str, old: str) -> str:
@@ -111,6 +101,12 @@ def _lookalikes(text: str, old: str) -> str:
     pairs = dict.fromkeys((have, want) for have, want in zip(text[at:], old, strict=False) if have != want)
     told = ", ".join(f"{_named(have)} where old has {_named(want)}" for have, want in list(pairs)[:4])
     return f"line {_line(text, at)} only looks the same: it has {told}"
+
+
+def same_to_the_eye(one: str, other: str) -> bool:
+    """Whether two names differ only in characters that look alike, or in how their accents are composed."""
+    one, other = (_folded(unicodedata.normalize("NFC", name)) for name in (one, other))
+    return one == other
 
 
 def _folded(text: str) -> str:

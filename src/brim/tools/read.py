@@ -18,6 +18,7 @@ from brim.errors import ToolError
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.encodings import SAMPLE, Encoding, detect, first_wide, is_mostly_utf8
 from brim.tools.filestate import remember
+from brim.tools.misses import same_to_the_eye
 from brim.tools.page import Page, page_chars, page_output
 from brim.tools.paths import is_there, open_regular, require_inside
 
@@ -93,6 +94,8 @@ def _similar(folder: Any, name: str) -> str:
         names = [entry for entry, _ in zip(os.listdir(folder), range(5_000), strict=False)]
     except OSError:
         return ""
+    if twin := next((entry for entry in names if same_to_the_eye(entry, name)), None):
+        return f" (there is {twin!a}, which only looks the same)"
     near = difflib.get_close_matches(name, names, 3, 0.6)
     return f" (there is {', '.join(near)})" if near else ""
 

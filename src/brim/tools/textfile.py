@@ -107,3 +107,8 @@ _LINE_END = re.compile(r"\r\n|\n")
 def with_newlines(text: str, newline: str) -> str:
     """`text` with every LF and CR LF as `newline`; a lone CR is data."""
     return _LINE_END.sub(newline, text)
+
+
+def common_prefix(one: str, other: str) -> int:
+    """Length of the longest common prefix."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
