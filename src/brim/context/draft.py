@@ -14,6 +14,7 @@ from brim.context.cut import join_spans
 from brim.context.edit import edited
 from brim.context.history import History
 from brim.context.plan import RANK, Fate, Kind
+from brim.context.repair import SystemAsUser
 from brim.conversation import Message, handle_of, range_handle
 
 STUB, FOLD, DROP = RANK["stub"], RANK["fold"], RANK["drop"]
@@ -74,7 +75,13 @@ class Draft:
     def protected(self, index: int) -> bool:
         """System messages, whole pins and the last user message: never touched by any pass."""
         history = self.history
-        return history.messages[index].role == "system" or index in history.marked or index == history.last_user
+        message = history.messages[index]
+        return (
+            message.role == "system"
+            or index == history.last_user
+            or index in history.marked
+            or type(message) is SystemAsUser
+        )
 
     def stays(self, index: int) -> bool:
         """What no pass takes out of the view: the protected, and what stands in one step with a message pinned whole, since

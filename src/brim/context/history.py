@@ -14,7 +14,7 @@ from brim.context.edit import edited
 from brim.context.pins import pinned_spans
 from brim.context.plan import Fate, Repair
 from brim.context.relevance import Counts, Terms
-from brim.context.repair import ALTERNATE, GO_ON, UNIQUE_IDS, repair
+from brim.context.repair import ALTERNATE, GO_ON, UNIQUE_IDS, SystemAsUser, repair
 from brim.context.repair_apis import LOOSE, item_id
 from brim.context.summary import SummaryText
 from brim.conversation import Message, ToolCall, chain
@@ -142,10 +142,10 @@ class History:
                         opened[part.id] = part
             else:
                 steps.append(at)
-                if role == "user" and message is not GO_ON:
-                    self.turns.append(at)
-                elif role == "system":
+                if role == "system" or type(message) is SystemAsUser:
                     self.systems.append(at)
+                elif message is not GO_ON:
+                    self.turns.append(at)
                 if spans := pinned_spans(message):
                     pins[at] = spans
             before = role

@@ -94,7 +94,8 @@ class Repair(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything `render(history, plan)` needs. `line` identifies mode, model, window and settings: another line starts
-    anew from the untouched history. `seen` holds (first message, Unix seconds) pairs: when messages first appeared."""
+    anew from the untouched history. `seen` holds (first message, Unix seconds) pairs: when messages first appeared.
+    `floor` is what the last epoch left, in tokens, where that is over its trigger, else 0."""
 
     mode: str
     line: str
@@ -110,6 +111,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     decided: int = 0
     summary_failures: int = 0
     summary_refused: int = 0
+    floor: Place = 0
     version: int = 1
 
 

@@ -28,6 +28,9 @@ from brim.errors import ContextOverflow, RequestTooLarge
 
 _SMALL = 20
 """An epoch that was asked for leaves this part of the budget alone: to shorten less would lose more than it saves."""
+_DUE = 10
+"""An epoch that ends above its trigger, since what stays is that large, is followed by the next one only once this part of
+the budget has come: at every request it would rewrite the prefix for nothing."""
 Line = dict[str, Any]
 """One line of the report: what a pass did, with its numbers."""
 
@@ -87,7 +90,11 @@ class Planner:
         if passes:
             started = f"asked for: {', '.join(passes)}"
             failures, refused = self._run(passes, 0, failures, refused)
-        if force or draft.used > min(trigger(draft.mode, settings), 1.0) * draft.budget:
+        limit = min(trigger(draft.mode, settings), 1.0) * draft.budget
+        floor = plan.floor
+        if floor:  # the epoch before could not get below the trigger: the next is due once a tenth has come since
+            limit = max(limit, min(draft.budget, floor + draft.budget // _DUE))
+        if force or draft.used > limit:
             started = f"{'asked for' if force else 'pressure'}: {draft.used:,} of {draft.budget:,} tokens"
             goal = int(settings.compact_target * draft.budget)
             if self.weigher is not None:
@@ -110,6 +117,7 @@ class Planner:
                 draft.reach = self._reach(draft.budget)
                 failures, refused = self._run(table.rescue, goal, failures, refused)
                 self._give_up_summary()
+            floor = draft.used if draft.used > min(trigger(draft.mode, settings), 1.0) * draft.budget else 0
         elif not passes and table.weighs and settings.price_weighing and self.weigher is not None:
             started, arrived = self._weigh(plan)
             lowered = lowered or arrived
@@ -138,6 +146,7 @@ class Planner:
             requests=plan.requests + 1,
             summary_failures=failures,
             summary_refused=refused,
+            floor=floor,
         )
 
     def _bring_back(self, plan: Plan, pressed: bool) -> None:

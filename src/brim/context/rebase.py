@@ -8,6 +8,7 @@ import msgspec
 
 from brim.context.history import History
 from brim.context.plan import Fate, Plan, Sent
+from brim.context.repair import SystemAsUser
 from brim.conversation import Message, handle_of, range_handle
 
 
@@ -99,7 +100,13 @@ def _carried(fates: tuple[Fate, ...], history: History) -> tuple[Fate, ...]:
 
 
 def _protected(history: History, index: int) -> bool:
-    return history.messages[index].role == "system" or index in history.marked or index == history.last_user
+    message = history.messages[index]
+    return (
+        message.role == "system"
+        or type(message) is SystemAsUser
+        or index in history.marked
+        or index == history.last_user
+    )
 
 
 def _around(fate: Fate, history: History) -> list[Fate]:

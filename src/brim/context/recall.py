@@ -98,8 +98,8 @@ def lost_originals(messages: list[Message]) -> list[str]:
 
 
 def _near(start: int, last: int) -> list[int]:
-    """Places to look for a run, the one it was taken from first."""
-    return ([start] if 0 <= start <= last else []) + [place for place in range(last + 1) if place != start]
+    """Places to look for a run, the one it was taken from first and the nearest next: runs can have the same ends."""
+    return sorted(range(last + 1), key=lambda place: abs(place - start))
 
 
 def _as_text(message: Message) -> str:

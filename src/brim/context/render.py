@@ -85,9 +85,10 @@ def _extend(out: list[Message], messages: Sequence[Message], start: int, stop: i
 
 def _add_insert(out: list[Message], insert: Insert, message: Message) -> None:
     """An insert stands in front of the user's text, which stays as it was: in a content of blocks as a block of its own, in
-    a plain string above it, since not every server takes blocks there."""
+    a plain string above it, since not every server takes blocks there. Anthropic does, and its clients send the same
+    text now as a string and now as a block."""
     first = message.parts[0] if message.parts else None
-    if isinstance(first, Text) and first.wire is None:
+    if isinstance(first, Text) and first.wire is None and message.api != "anthropic.messages":
         parts = (Text(f"{insert.text}\n\n{first.text}"), *message.parts[1:])
     else:
         parts = (Text(insert.text), *message.parts)

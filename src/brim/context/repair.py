@@ -129,7 +129,8 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None, dia
         for id in step.open:
             lost[id] = len(out)
             done.append(Repair(len(out), f"call {id} had no result: a stand-in says so"))
-            out.append(Message("tool", (ToolResult(id, (Text(INTERRUPTED),), None),)))
+            name = id.removeprefix("function:") if id.startswith("function:") else None
+            out.append(Message("tool", (ToolResult(id, (Text(INTERRUPTED),), None),), name=name))
         step.open = {}
 
     for message in messages:
@@ -311,6 +312,10 @@ def _order(messages: list[Message], done: list[Repair]) -> list[Message]:
     out: list[Message] = []
     for message in messages:
         before = out[-1].role if out else "system"
+        if message.role == "system" and len(out) == 1 and before == "system":
+            done.append(Repair(0, "a second system message joined to the first: only one is taken"))
+            out[0] = msgspec.structs.replace(out[0], parts=(*out[0].parts, *message.parts), edited=True)
+            continue
         if message.role == "system" and out:
             done.append(Repair(len(out), "a later system message is sent as a user message: only one is taken"))
             message = _as_user(message)
@@ -331,5 +336,10 @@ def _between(before: str, role: str) -> Literal["user", "assistant"] | None:
     return None
 
 
+class SystemAsUser(Message, frozen=True):
+    """A system message sent in the user's place, since the template takes one only, at the front. It stays in every view
+    like any other system message."""
+
+
 def _as_user(message: Message) -> Message:
-    return Message("user", tuple(part for part in message.parts if isinstance(part, Text)))
+    return SystemAsUser("user", tuple(part for part in message.parts if isinstance(part, Text)))

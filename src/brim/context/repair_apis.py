@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from brim.context.plan import Repair
-from brim.conversation import Message, Opaque, Part, Text, Thinking
+from brim.conversation import Message, Opaque, Part, Text, Thinking, ToolCall
 from brim.formats import parse_message
 
 LOOSE = "without the other"
@@ -21,7 +21,7 @@ LOOSE = "without the other"
 def item_id(message: Message) -> str | None:
     """The id of the Responses item a message came as, None where it has none or only refers to another."""
     wire = message.wire
-    if not isinstance(wire, Mapping) or wire.get("type") == "item_reference":
+    if message.api != "openai.responses" or not isinstance(wire, Mapping) or wire.get("type") == "item_reference":
         return None
     found = wire.get("id")
     return found if type(found) is str else None
@@ -65,7 +65,7 @@ def _formed(message: Message) -> Message:
     """The item without an id that is too long or oddly spelled ("Expected a string with maximum length 64"), its text
     blocks of the type its role takes ("Invalid value: 'input_text'"), its output a string or a list."""
     wire = message.wire
-    if not isinstance(wire, Mapping):
+    if message.api != "openai.responses" or not isinstance(wire, Mapping):
         return message
     changed: dict[str, Any] = {}
     id = wire.get("id")
@@ -101,7 +101,12 @@ def _drop_loose(out: list[Message], done: list[Repair], seen: dict[str, Message]
 
 
 def _is_reasoning(message: Message) -> bool:
-    return message.role == "assistant" and len(message.parts) == 1 and type(message.parts[0]) is Thinking
+    return (
+        message.api == "openai.responses"
+        and message.role == "assistant"
+        and len(message.parts) == 1
+        and type(message.parts[0]) is Thinking
+    )
 
 
 def plain_ends(messages: list[Message], done: list[Repair]) -> list[Message]:
@@ -140,10 +145,12 @@ def _unfinished(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 def whole_server_tools(messages: Sequence[Message], done: list[Repair]) -> Sequence[Message]:
     """Anthropic: a call that the API ran itself stands with its result ("tool use was found without a corresponding
-    web_search_tool_result block"). One that was interrupted goes, as does a result without its call. In the newest turn a
-    call may wait: the API goes on from there, and the result of a program that called tools comes with a later message."""
+    web_search_tool_result block"). One that was interrupted goes, as does a result without its call. A call may wait
+    at the end of the history, since the API goes on from there, and in the newest turn, where it is a program that called
+    tools: its result comes with a later message."""
     called: dict[str, int] = {}
     answered: dict[str, int] = {}
+    programs: set[str] = set()
     for at, message in enumerate(messages):
         if message.role == "assistant":
             for part in message.parts:
@@ -152,10 +159,18 @@ def whole_server_tools(messages: Sequence[Message], done: list[Repair]) -> Seque
                         called[str(part.wire.get("id"))] = at
                     elif part.kind.endswith("_tool_result"):
                         answered[str(part.wire.get("tool_use_id"))] = at
+                elif type(part) is ToolCall and isinstance(part.wire, Mapping):
+                    caller = part.wire.get("caller")
+                    if isinstance(caller, Mapping) and caller.get("tool_id"):
+                        programs.add(str(caller["tool_id"]))
     if not called and not answered:
         return messages
     turn = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
-    loose = {id for id, at in called.items() if id not in answered and at < turn}
+    loose = {
+        id
+        for id, at in called.items()
+        if id not in answered and at != len(messages) - 1 and (at < turn or id not in programs)
+    }
     loose |= {id for id, at in answered.items() if called.get(id, at + 1) > at}
     if not loose:
         return messages
