@@ -131,6 +131,9 @@ def test_working_directory_is_kept(bench: Bench) -> None:
         ("pwd() { echo mine; }; cd kept; pwd", 0, "stdout:\nmine\n"),
         ("set -eu; cd kept; false; echo never", 1, "(no output)\n"),
         ("cd kept; f() { return 7; }; f", 7, "(no output)\n"),
+        ("cd kept; set -x; true", 0, "stderr:\n++ true\n["),
+        ("cd kept; set -x; exit 2", 2, "stderr:\n++ exit 2\n["),
+        ("cd kept; trap 'echo bye >&2' EXIT; echo hi; exec 7>&1", 0, "stdout:\nhi\nstderr:\nbye\n["),
     ],
 )
 def test_traps_and_functions_of_a_command_are_its_own(bench: Bench, command: str, code: int, shown: str) -> None:
@@ -144,8 +147,9 @@ def test_traps_and_functions_of_a_command_are_its_own(bench: Bench, command: str
 
 def test_a_folder_that_goes_away_under_the_command(bench: Bench) -> None:
     """A command that removes the folder it is in shows its own output only, and the next one starts in the workspace."""
-    gone = bench.call("bash", command="mkdir d; cd d; rmdir ../d; echo here")
-    assert gone.text.startswith("stdout:\nhere\n[exit code 0")
+    for more, code in (("", 0), ("set -e; ", 0), ("exec 61>&-; ", 0), ("set -e; trap : EXIT; exit 5; ", 5)):
+        gone = bench.call("bash", command=f"mkdir d; cd d; rmdir ../d; echo here; {more}true")
+        assert gone.text.startswith(f"stdout:\nhere\n[exit code {code}"), gone.text
     assert bench.call("bash", command="pwd").text.startswith(f"stdout:\n{bench.root}\n")
 
 

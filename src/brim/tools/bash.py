@@ -23,9 +23,13 @@ from brim.tools.paths import is_inside
 # The command arrives through a descriptor, so neither its length nor its quoting matters; where the shell stands at its
 # end goes out through another, from a trap where the command exits, and once more where it has set that trap itself. Both
 # are high numbers that scripts do not use themselves.
+_WHERE = "{{ set +x; builtin pwd -P >&{1} || :; }} 2>/dev/null"
 _SCRIPT = (
-    'set -- "$(</dev/fd/{0})"; exec {0}<&-; trap "builtin pwd -P >&{1} 2>/dev/null" EXIT; eval "shift;$1"; set -- "$?";'
-    " builtin pwd -P >&{1} 2>/dev/null; exit $1"
+    'set -- "$(</dev/fd/{0})"; exec {0}<&-; trap "'
+    + _WHERE
+    + '" EXIT; eval "shift;$1"; {{ set -- "$?"; }} 2>/dev/null; '
+    + _WHERE
+    + "; exit $1"
 )
 _LOWEST_FD = 60
 _LONGEST_COMMAND = 16 * 1024 * 1024
