@@ -201,7 +201,7 @@ def _unique_calls(
             continue
         id = part.id
         twin = known.get(id)
-        if twin is not None and (twin.name, twin.arguments) == (part.name, part.arguments):
+        if id and twin is not None and (twin.name, twin.arguments) == (part.name, part.arguments):
             done.append(Repair(at, f"call {id} stood twice: merged into one"))
             changed = True
             continue
