@@ -18,6 +18,10 @@ _ESCAPE = re.compile(r"\x1b(?:\[[ -?]*[@-~]?|[\]PX^_][^\x07\n\x1b\x9c]*[\x07\x9c
 _MOVES = re.compile(r"\x1b\[(?:[01]?G|(\d{0,3})D)")
 # How far back (characters) a line can be typed over.
 _REACH = 256
+# What is typed over in the next moment, as spinners and counters do without end: gone at once, whatever stood before.
+_SPIN = re.compile(
+    "|".join(r"[^\x08\n\r]{%d}\x08{%d}(?=[^\x08\n\r]{%d})" % (size, size, size) for size in (1, 2, 3, 4))  # noqa: UP031
+)
 _TYPED = re.compile(r"[^\x08\n\r]+|\x08+|[\n\r]")
 # Control characters that have no business in a text; replaced one for one, so that no count changes.
 _CONTROLS = {code: "\ufffd" for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n\r\f\v"}
@@ -98,7 +102,7 @@ class _Line:
             self._held = text[cut:]
             return text[:cut]
         out = []
-        for match in _TYPED.finditer(text):
+        for match in _TYPED.finditer(_SPIN.sub("", text)):
             typed, held = match[0], self._held
             if typed[0] == "\b":
                 self._back = min(self._back + len(typed), len(held))
