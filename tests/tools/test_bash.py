@@ -153,6 +153,17 @@ def test_a_folder_that_goes_away_under_the_command(bench: Bench) -> None:
     assert bench.call("bash", command="pwd").text.startswith(f"stdout:\n{bench.root}\n")
 
 
+@pytest.mark.skipif(not LINUX, reason="names are any bytes on Linux")
+def test_folders_whose_names_are_no_text(bench: Bench) -> None:
+    """A folder's name may be any bytes: commands run in it, and what is said of it is valid text."""
+    os.mkdir(os.fsencode(bench.root) + b"/d\xff")
+    there = bench.call("bash", command="cd d*; echo x > f.txt")
+    assert "working directory is now" in there.text and "d\ufffd" in there.text and "d\ufffd" in there.meta["cwd"]
+    assert "f.txt" in bench.call("bash", command="ls").text
+    assert "reaches it, as d?/f.txt" in bench.call("read", path="d\ufffd/f.txt").text
+    assert "reaches it, as d?" in bench.call("grep", pattern="x", path="d\ufffd").text
+
+
 def test_nothing_opens_an_editor_or_a_pager(bench: Bench) -> None:
     """Programs that would open an editor or a pager go on without: git's, and those that ask EDITOR or VISUAL."""
     bench.ctx.env = {**os.environ, "EDITOR": "vi", "VISUAL": "vi", "GIT_SEQUENCE_EDITOR": "vi", "GIT_PAGER": "less"}

@@ -285,6 +285,17 @@ def test_what_was_allowed_outside_is_that_place_alone(bench: Bench) -> None:
     assert not bench.ctx.granted
 
 
+def test_any_tool_answers_in_valid_text(bench: Bench) -> None:
+    """Half characters in what a tool of any origin says become U+FFFD; whole ones stay."""
+
+    async def halves(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
+        return ToolOutput("a \ud83d b \udc00 \ud83d\udd25 \udcff")
+
+    tool = Tool("halves", "", {"type": "object", "properties": {}}, halves)
+    output = asyncio.run(run_tool("halves", {}, bench.ctx, tools=[tool]))
+    assert output.text == "a \ufffd b \ufffd \U0001f525 \ufffd"
+
+
 def test_any_tool_is_capped(bench: Bench) -> None:
     """A tool from elsewhere that answers 2 MB is capped like all others, its original kept; a small answer passes as it is."""
 

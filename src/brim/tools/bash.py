@@ -16,6 +16,7 @@ from brim.errors import ToolError
 from brim.tools.bounded import Bounded, BoundedOutput, Limits
 from brim.tools.caps import Caps
 from brim.tools.child import Ended, run_child
+from brim.tools.cleaning import whole_text
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.environment import scrub
 from brim.tools.paths import is_inside
@@ -167,7 +168,7 @@ def _answer(out: Bounded, err: Bounded, ended: Ended, timeout: float, notes: lis
     if ended.background:
         notes.append("still running in the background, now ended: " + ", ".join(map(_name, ended.background[:5])))
     notes.append(_how(ended, timeout, ctx.caps))
-    text = "".join(parts) + "".join(f"[{note}]\n" for note in notes)
+    text = "".join(parts) + whole_text("".join(f"[{note}]\n" for note in notes))
     meta: dict[str, Any] = {
         "exit_code": ended.code,
         "signal": ended.signal,
@@ -176,7 +177,7 @@ def _answer(out: Bounded, err: Bounded, ended: Ended, timeout: float, notes: lis
         "background": list(ended.background),
         "stdout": out.facts(),
         "stderr": err.facts(),
-        "cwd": str(ctx.cwd or ctx.workspace),
+        "cwd": whole_text(str(ctx.cwd or ctx.workspace)),
     }
     if err.handle:
         meta["stderr_handle"] = err.handle

@@ -32,6 +32,11 @@ def show_controls(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def whole_text(text: str) -> str:
+    """`text` with every half of a character, and what stands for a byte that is no text, as U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 class Cleaner:
     """Feed bytes, get clean text. `replaced` counts NULs and invalid bytes (sequences) shown as U+FFFD.
 

@@ -18,7 +18,7 @@ from brim.tools.atomic import checkpoint, in_whole, replace_file
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.diffs import bounded_diff
 from brim.tools.misses import find_equivalent, why_missing
-from brim.tools.paths import is_there, refuse_special, require_inside
+from brim.tools.paths import is_there, missing_hint, refuse_special, require_inside
 from brim.tools.textfile import common_prefix, load_text, with_newlines
 
 
@@ -37,7 +37,10 @@ async def run_edit(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
 def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
     real = require_inside(ctx.workspace, asked.path, ctx.granted, what="edit")
     if not is_there(real, asked.path):
-        raise ToolError(f"no such file: {asked.path}", hint="glob finds files by name; write makes a new one")
+        raise ToolError(
+            f"no such file: {asked.path}",
+            hint=missing_hint(asked.path, "glob finds files by name; write makes a new one"),
+        )
     refuse_special(os.stat(real).st_mode, asked.path)
     if not asked.old:
         raise ToolError("old is empty", hint="give the text to replace, or use write for a whole file")

@@ -22,7 +22,7 @@ from brim.tools.globs import compile_include, is_plain_name, split_globs, wants_
 from brim.tools.legacy import encodings_elsewhere
 from brim.tools.listing import Listing
 from brim.tools.matches import FIELD, Matches, as_shown, display
-from brim.tools.paths import kind_of, require_inside
+from brim.tools.paths import kind_of, missing_hint, require_inside
 from brim.tools.regexes import pattern_hint, pattern_options
 from brim.tools.ripgrep import ONE_BY_ONE, Skipped, find_ripgrep, walk_options
 from brim.tools.spool import Spool
@@ -151,7 +151,7 @@ def search_start(path: str, ctx: ToolContext, *, missing_ok: bool = False) -> st
         hint = "paths are relative to the workspace"
         if set("*?{,|") & set(path) or " " in path:
             hint = "path is one file or folder; wildcards belong in grep's include or glob's pattern"
-        raise ToolError(f"no such file or directory: {path}", hint=hint) from None
+        raise ToolError(f"no such file or directory: {path}", hint=missing_hint(path, hint)) from None
     if kind not in (None, "a directory"):
         raise ToolError(f"{path} is {kind}; it was not opened")
     if real == ctx.workspace:

@@ -117,6 +117,14 @@ def is_there(path: Path, shown: str) -> bool:
     return True
 
 
+def missing_hint(path: str, otherwise: str) -> str:
+    """What to do about a path that is not there."""
+    if "\ufffd" in path:
+        name = path.replace("\ufffd", "?")
+        return f"U+FFFD in a name stands for bytes that are no text: only bash reaches it, as {name}"
+    return otherwise
+
+
 def refuse_special(mode: int, shown: str) -> None:
     """Raises ToolError for anything but a regular file."""
     kind = kind_of(mode)

@@ -20,7 +20,7 @@ from brim.tools.encodings import SAMPLE, Encoding, detect, first_wide, is_mostly
 from brim.tools.filestate import remember
 from brim.tools.misses import same_to_the_eye
 from brim.tools.page import Page, page_chars, page_output
-from brim.tools.paths import is_there, open_regular, require_inside
+from brim.tools.paths import is_there, missing_hint, open_regular, require_inside
 
 _CHUNK = 1024 * 1024
 
@@ -46,7 +46,8 @@ def _read(asked: ReadArguments, ctx: ToolContext) -> ToolOutput:
     real = require_inside(ctx.workspace, asked.path, ctx.granted, what="read")
     if not is_there(real, asked.path):
         raise ToolError(
-            f"no such file: {asked.path}{_similar(real.parent, real.name)}", hint="glob finds files by name"
+            f"no such file: {asked.path}{_similar(real.parent, real.name)}",
+            hint=missing_hint(asked.path, "glob finds files by name"),
         )
     fd = open_regular(real, asked.path, ctx.workspace, ctx.granted)
     try:

@@ -20,6 +20,7 @@ from brim.conversation import ToolCall
 from brim.errors import BrimError, ToolError
 from brim.tools.arguments import check_arguments, parse_arguments
 from brim.tools.bounded import BoundedOutput, Limits
+from brim.tools.cleaning import whole_text
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.paths import resolve_path
 
@@ -109,6 +110,8 @@ def _capped(tool: Tool, output: ToolOutput, ctx: ToolContext) -> ToolOutput:
         "bash": caps.bash + caps.bash_stderr + 1_000, "write": caps.diff + 500, "edit": caps.diff + 500,
         "read": caps.read, "recall": caps.read, "grep": caps.grep, "glob": caps.glob,
     }.get(tool.name, caps.other)  # fmt: skip
+    if not output.text.isascii() and (text := whole_text(output.text)) != output.text:
+        output = msgspec.structs.replace(output, text=text)
     if len(output.text) * 4 <= tokens or ctx.count(output.text) <= tokens:
         return output
     bounded = BoundedOutput(Limits(tokens), ctx.count, blobs=ctx.blobs, blob_bytes=caps.blob_bytes, collapse=False)
