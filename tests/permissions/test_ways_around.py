@@ -9,6 +9,7 @@ import pytest
 
 from brim.permissions import check
 from brim.permissions.awk import awk_is_plain
+from brim.permissions.snippets import python_is_plain
 
 ALLOW = ["echo *", "cat *", "cd *", "python *", "node *", "make *", "npm *", "pytest *", "sort *", "rg *", "tar *",
          "write(./**)", "touch *", "head *", "grep *", "find *", "wc *", "ls *", "git *"]  # fmt: skip
@@ -209,3 +210,73 @@ def test_programs_of_awk_that_only_print_are_told_apart(program: str, plain: boo
     """A comparison is no redirection, and text or an expression in slashes is no program; what only looks so is."""
     assert awk_is_plain(program) is plain
     assert (decide(f"awk {shlex.quote(program)} a", tmp_path, allow=["awk *"]) == "allow") is plain
+
+
+@pytest.mark.parametrize(
+    ("code", "plain"),
+    [
+        ("print(1)", True),
+        ("import sys; print(sys.version_info[:2])", True),
+        ("import json, sys\nfor x in json.load(sys.stdin)['a']:\n    print(x['name'].upper())", True),
+        ("import numpy as np; print(np.__version__)", True),
+        ("from importlib.metadata import version; print(version('x'))", True),
+        ("import os.path; print(os.path.join('a', 'b'), f'{1 + 1:>4}')", True),
+        ("x = [n for n in range(9) if n % 2]; print(sum(x), sorted(x, key=lambda n: -n))", True),
+        ("import os; os.remove('x')", False),
+        ("from os import remove; remove('x')", False),
+        ("import json; json.codecs.open('x', 'w')", False),
+        ("import platform; platform.os.system('x')", False),
+        ("import sys; sys.modules['os'].remove('x')", False),
+        ("print(open('x').read())", False),
+        ("(x for x in [1]).gi_frame", False),
+        ("().__class__", False),
+        ("__import__('os')", False),
+        ("import os as json; json.remove('x')", False),
+        ("import os; print = os; print.remove('x')", False),
+        ("json = 1; import json", False),
+        ("def f(): pass", False),
+        ("from . import x", False),
+        ("print(", False),
+    ],
+)
+def test_python_on_the_command_line_is_read_whole_or_not_at_all(code: str, plain: bool, tmp_path: Path) -> None:
+    """What only computes and prints is as allowed as python; one name that is not known to be harmless, and it is asked."""
+    assert python_is_plain(code) is plain
+    assert (decide(f"python3 -c {shlex.quote(code)}", tmp_path, allow=["python3 *"]) == "allow") is plain
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("node -p process.version", "allow"),
+        ("node -e \"console.log(require('./package.json').version, 1 + 2)\"", "allow"),
+        ('node -e \'require("fs").unlinkSync("x")\'', "ask"),
+        ("node -p \"require('./package.json').constructor.constructor('x')()\"", "ask"),
+        ("node -p \"require('./secrets/key.json')\"", "ask"),
+        ("psql -d y -c 'select count(*) from t'", "allow"),
+        ("psql -c '\\! rm x'", "ask"),
+        ("psql -c \"copy t to program 'rm x'\"", "ask"),
+        ("psql -c 'select 1' -f x.sql", "ask"),
+        ("sqlite3 -csv x.db 'select * from t limit 5'", "allow"),
+        ("sqlite3 x.db .tables", "allow"),
+        ("sqlite3 x.db 'select 1' '.shell rm x'", "ask"),
+        ("sqlite3 x.db", "ask"),
+        ("sqlite3 -cmd '.shell rm x' x.db 'select 1'", "ask"),
+        ("mysql -e 'show tables' y", "allow"),
+        ("mysql -e 'select 1; system rm x'", "ask"),
+        ("sed -i.bak 's/a/b/' a", "allow"),
+        ("sed -i s/a/b/ ../a", "ask"),
+        ("sed -i'../*' s/a/b/ a", "ask"),
+        ("sed -i s/a/b/ $X", "ask"),
+        ("lftp -c '!rm x'", "ask"),
+        ("latex '\\write18{rm x}'", "ask"),
+        ("gh alias set x '!sh'", "ask"),
+        ("pylint --init-hook='import os' a", "ask"),
+        ("mytool --eval x", "ask"),
+        ("mytool --evaluate x", "allow"),
+    ],
+)
+def test_other_code_on_the_command_line(command: str, decision: str, tmp_path: Path) -> None:
+    """Values, queries that only read and edits of files that may be written run; code in any other form is asked about."""
+    tools = ["node *", "psql *", "sqlite3 *", "mysql *", "sed *", "lftp *", "latex *", "gh *", "pylint *", "mytool *"]
+    assert decide(command, tmp_path, allow=[*tools, "write(./**)"]) == decision

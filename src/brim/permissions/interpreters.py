@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from brim.permissions.effects import Effect, read_options, reads_input
-from brim.permissions.words import Word, known, names
+from brim.permissions.effects import Effect, Option, read_options, reads_input
+from brim.permissions.snippets import node_is_plain, python_is_plain, sql_is_plain
+from brim.permissions.words import UNKNOWN, Word, known, names
 
 RUNS_CODE: Mapping[str, tuple[str, str]] = {
     # program: options that take code, options with a value that is no code
@@ -53,6 +54,20 @@ RUNS_CODE: Mapping[str, tuple[str, str]] = {
     "batch": ("", ""),
     "crontab": ("", ""),
     "ftp": ("", ""),
+    "ghci": ("e", ""),
+    "jjs": ("", ""),
+    "pry": ("e", ""),
+    "byebug": ("", ""),
+    "wish": ("", ""),
+    "iex": ("e", ""),
+    "erl": ("", ""),
+    "sbcl": ("", ""),
+    "racket": ("e", ""),
+    "octave": ("", ""),
+    "gnuplot": ("e", ""),
+    "mongosh": ("", "u"),
+    "lftp": ("ce", "up"),
+    "smbclient": ("c", "U"),
     "telnet": ("", ""),
     "logrotate": ("", ""),
 }  # fmt: skip
@@ -71,6 +86,8 @@ def interpreter_effects(name: str, words: Sequence[Word]) -> Iterator[Effect]:
     if name == "python":
         yield from _python(words)
         return
+    if name in _QUERIES and _only_queries(name, words):
+        return
     operand = False
     for option in read_options(words[1:], values, stop=name not in ("vim", "ex", "emacs", "psql", "mysql", "sqlite3")):
         if option.name == "?":
@@ -84,7 +101,7 @@ def interpreter_effects(name: str, words: Sequence[Word]) -> Iterator[Effect]:
             if name in ("deno", "bun") and not operand and text in ("eval", "repl", "x", "exec"):
                 yield Effect("doubt", why=f"{name} {text} runs code", option=text)
             operand = True
-        elif name == "node" and option.name == "--test":
+        elif name == "node" and (option.name == "--test" or _is_plain_to_node(option, words)):
             operand = True
         elif (len(option.name) == 2 and option.name[1] in code) or _CODE_LONG.match(option.name):
             yield Effect("doubt", (option.word,), f"{name} {option.name} runs code that is not judged", option.name)
@@ -106,6 +123,50 @@ _RUN_MODULES = names(
 def _from_module(words: Sequence[Word]) -> Sequence[Word]:
     """A module's words from the `-m` on that names another."""
     return next((words[i:] for i, word in enumerate(words) if i and (word.text or "-m").startswith("-m")), words)
+
+
+_QUERIES = {
+    # program: letters with values, the option that takes a query (none: operands after the first)
+    "psql": ("cdhpU", ("-c", "--command")),
+    "mysql": ("eDhPu", ("-e", "--execute")),
+    "sqlite3": ("", ()),
+}
+
+
+_QUERY_OPTIONS = re.compile(
+    r"-[dhpUDPutAqxNB]|--(dbname|host|port|username|tuples-only|csv|json|header|noheader|column|line|box|markdown|table"
+    r"|readonly|list|batch|no-align|no-psqlrc|quiet|separator)"
+)
+
+
+def _only_queries(name: str, words: Sequence[Word]) -> bool:
+    """Whether a database's client is given queries that only read, and nothing else that it would run."""
+    letters, takers = _QUERIES[name]
+    queries: list[Word] = []
+    operands = 0
+    fixed = [
+        known(f"-{word.text}") if name == "sqlite3" and re.match(r"-\w\w", word.text or "") else word for word in words
+    ]
+    for option in read_options(
+        fixed[1:], letters, ("--command", "--execute", "--dbname", "--host", "--port", "--username")
+    ):
+        if option.name in takers:
+            queries.append(option.value if option.value is not None else UNKNOWN)
+        elif option.name is None:
+            operands += 1
+            if name == "sqlite3" and operands > 1:
+                queries.append(option.word)
+        elif not _QUERY_OPTIONS.fullmatch(option.name):
+            return False
+    return bool(queries) and all(query.text is not None and sql_is_plain(query.text) for query in queries)
+
+
+def _is_plain_to_node(option: Option, words: Sequence[Word]) -> bool:
+    """Whether the code that an option of node's takes, in its word or the next one, only prints."""
+    following = words[option.index + 2] if option.index + 2 < len(words) else UNKNOWN
+    code = option.value if option.value is not None else following
+    takes_code = re.fullmatch(r"-(e|p|pe)|--(eval|print)(=.*)?", option.word.text or "", re.DOTALL) is not None
+    return takes_code and code.text is not None and node_is_plain(code.text)
 
 
 def _python(words: Sequence[Word]) -> Iterator[Effect]:
@@ -131,6 +192,13 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
             continue
         for offset, letter in enumerate(text[1:], 1):
             if letter == "c":
+                given = (
+                    [text[offset + 1 :]]
+                    if text[offset + 1 :]
+                    else [each.text for each in words[position + 1 : position + 2]]
+                )
+                if given and given[0] is not None and python_is_plain(given[0]):
+                    return
                 yield Effect("doubt", tuple(words[position:]), "python -c runs code that is not judged", "-c")
                 return
             if letter == "m":

@@ -416,8 +416,8 @@ class BashJudge(ReadJudge):
                 first = rule.words()[0].literal if rule.pattern is not None else None
                 if not first:
                     continue
-                inside = re.search(rf"(?:^|[\s;&|(`/\"'])({re.escape(first)})(?:$|[\s;&|)`\"'])", tail)
-                if (inside and re.search(r"\s", tail)) or forbids(rule, [known(tail), *words[start + 1 :]]) == "yes":
+                inside = re.search(rf"(?:^|[\s;&|(`/\"'!{{,])({re.escape(first)})(?:$|[\s;&|)`\"'}},])", tail)
+                if (inside and re.search(r"[\s,]", tail)) or forbids(rule, [known(tail), *words[start + 1 :]]) == "yes":
                     self.add(
                         text,
                         "ask",

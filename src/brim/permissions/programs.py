@@ -93,6 +93,7 @@ RISKS: Mapping[str, Risks] = {
                     "frtw"),
     "ls": Risks({}, "ITw"),
     "mv": Risks({}, "tS"),
+    "rake": Risks({"-e": "doubt", "-E": "doubt", "-p": "doubt", "--execute": "doubt", "-f": "doubt"}, "ITj"),
 }  # fmt: skip
 
 _SAME_AS = {
@@ -102,13 +103,15 @@ _SAME_AS = {
     "nawk": "awk", "gfind": "find", "fdfind": "fd", "batcat": "bat", "most": "less", "more": "less", "mariadb": "mysql",
     "cc": "gcc", "g++": "gcc", "clang": "gcc", "clang++": "gcc", "c++": "gcc", "gmake": "make", "py.test": "pytest",
     "ripgrep": "rg", "pip3": "pip", "gsort": "sort", "qalc": "bc", "tsx": "node", "ts-node": "node", "zshcompat": "sh",
+    "vimdiff": "vim", "gvim": "vim", "rview": "vim", "gview": "vim", "evim": "vim", "c89": "gcc", "c99": "gcc",
+    "octave-cli": "octave", "mongo": "mongosh",
 }  # fmt: skip
 
 
 def canonical(name: str) -> str:
     """The program that a name stands for in these tables: `python3.12` is `python`."""
     bare = name.rpartition("/")[2].lower() if name.rpartition("/")[2].lower() != "r" else name.rpartition("/")[2]
-    bare = re.sub(r"(?<=[a-z])-?\d+(\.\d+)+$", "", bare)
+    bare = re.sub(r"(?<=[a-z+])(-?\d+(\.\d+)+|-\d+)$", "", bare)
     return _SAME_AS.get(bare, bare)
 
 
@@ -153,6 +156,9 @@ def program_effects(words: Sequence[Word]) -> Iterator[Effect]:
         yield from effects_of(risks, words)
     elif name in RUNS_CODE:
         yield from interpreter_effects(name, words)
+    else:
+        yield from _telling_options(name, words)
+    if name in RUNS_CODE:
         module = module_words(words) if name == "python" else ()
         if module and module[0].text in ("pytest", "json.tool"):
             yield from program_effects(module)
@@ -330,6 +336,14 @@ def _eats_input(words: Sequence[Word]) -> Iterator[Effect]:
     yield Effect("doubt", why=f"{words[0].text} runs what it is given")
 
 
+def _source(words: Sequence[Word]) -> Iterator[Effect]:
+    """The script that turns on a virtual environment is read like one that a shell is given; any other may set anything."""
+    if len(words) == 2 and re.fullmatch(r"[\w./-]*bin/activate", words[1].text or ""):
+        yield Effect("file", (words[1],), "source runs a file")
+    else:
+        yield from _eats_input(words)
+
+
 def _sets_names(words: Sequence[Word]) -> Iterator[Effect]:
     """Builtins that evaluate the index of a name they are given: `read 'a[$(command)]'`."""
     name = words[0].text or ""
@@ -350,6 +364,39 @@ def _mapfile(words: Sequence[Word]) -> Iterator[Effect]:
         if word.text is None or re.match(r"-\w*C", word.text):
             yield Effect("doubt", why="mapfile -C runs what it is given", option="-C")
     yield from _sets_names(words)
+
+
+_RUNS_BY_NAME = re.compile(
+    r"--(?:e(?:val|xec|xecute)|shell-escape|init-hook|post-renderer|pre|to-command|.*-(?:program|command|cmd|hook|exec|pager|editor"
+    r"|wrapper|escape|eval))|-(?:shell-escape|enable-write18|wrapper)"
+)
+
+
+def _telling_options(name: str, words: Sequence[Word]) -> Iterator[Effect]:
+    """Options of a program that no table here knows, with names that say that they run something."""
+    for word in words[1:]:
+        option = (word.text if word.text is not None else word.head).partition("=")[0]
+        if option == "--":
+            return
+        if _RUNS_BY_NAME.fullmatch(option):
+            yield Effect("doubt", why=f"{name} {option} may run something", option=option)
+
+
+def _gh(words: Sequence[Word]) -> Iterator[Effect]:
+    verbs = [word.text for word in words[1:] if not (word.text or "-").startswith("-")][:2]
+    if verbs in (
+        ["alias", "set"],
+        ["alias", "import"],
+        ["config", "set"],
+        ["extension", "exec"],
+        ["extension", "install"],
+    ):
+        yield Effect("doubt", why=f"{words[0].text} {' '.join(str(verb) for verb in verbs)} changes what is run",
+                     option=verbs[0] or "")  # fmt: skip
+
+
+def _sets_rights(words: Sequence[Word]) -> Iterator[Effect]:
+    yield Effect("acts", (known("chmod"), *words[1:]), f"{words[0].text} sets rights")
 
 
 def _pytest(words: Sequence[Word]) -> Iterator[Effect]:
@@ -383,12 +430,13 @@ HANDLERS: Mapping[str, Handler] = {
     "find": find_effects, "fd": fd_effects, "sed": sed_effects, "awk": awk_effects, "xargs": xargs_effects,
     "make": _make, "uniq": _uniq, "xxd": _xxd,
     "dd": _dd, "openssl": _openssl, "grep": _grep, "npm": _npm, "pnpm": _npm, "yarn": _npm, "go": _go, "tar": _tar,
-    "pytest": _pytest, "json.tool": _json_tool,
+    "gh": _gh, "glab": _gh, "setfacl": _sets_rights, "pytest": _pytest, "json.tool": _json_tool,
     "unlink": _unlink, "shred": _unlink, "rmdir": _unlink, "srm": _unlink, "trash": _unlink, "docker": _docker,
     "podman": _docker, "kubectl": _docker, "nerdctl": _docker, "truncate": _truncate,
     "mkdir": _with_mode, "install": _with_mode, "mkfifo": _with_mode,
     "gcc": _gcc, "cmake": _cmake, "apt": _apt, "apt-get": _apt,
-    **dict.fromkeys(names("alias hash enable bind complete source . fc history"), _eats_input),
+    **dict.fromkeys(names("run-parts alias hash enable bind complete fc history"), _eats_input),
+    "source": _source, ".": _source,
     **dict.fromkeys(names("unset read export declare typeset local readonly getopts test [ printf wait"), _sets_names),
     "mapfile": _mapfile, "readarray": _mapfile,
 }  # fmt: skip

@@ -138,6 +138,7 @@ def sed_is_plain(script: str) -> bool:
 def sed_effects(words: Sequence[Word]) -> Iterator[Effect]:
     scripts: list[Word] = []
     operands: list[Word] = []
+    changes = ""
     for option in read_options(words[1:], "efl", ("--expression", "--file", "--line-length"), optional="i"):
         name = option.name
         if name is None:
@@ -145,7 +146,9 @@ def sed_effects(words: Sequence[Word]) -> Iterator[Effect]:
         elif name == "?":
             yield Effect("doubt", why=f"{option.word.raw} may turn into an option of sed")
         elif name == "-i" or (name.startswith("--i") and "--in-place".startswith(name)):
-            yield Effect("doubt", why="sed -i changes files", option=option.word.text or "-i")
+            changes = option.word.text or "-i"
+            if option.value is not None and (option.value.text is None or re.search(r"[/*]", option.value.text)):
+                yield Effect("doubt", why="sed -i writes into another folder", option=changes)
         elif name == "-f" or (name.startswith("--f") and "--file".startswith(name)):
             yield Effect("doubt", why="sed -f runs a program from a file", option="-f")
         elif (
@@ -153,7 +156,9 @@ def sed_effects(words: Sequence[Word]) -> Iterator[Effect]:
         ) and option.value is not None:
             scripts.append(option.value)
     if not scripts and operands:
-        scripts.append(operands[0])
+        scripts.append(operands.pop(0))
+    if changes:
+        yield from (Effect("write", (each,), "sed -i changes files", changes) for each in operands or [UNKNOWN])
     for script in scripts:
         if script.text is None or not sed_is_plain(script.text):
             yield Effect("doubt", why=f"the sed program {script.raw[:60]} may write files or run commands")

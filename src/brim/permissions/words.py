@@ -73,7 +73,12 @@ def build_words(raw: str, segments: Iterable[Segment]) -> list[Word]:
         expanded = _expand_braces(parts)
         if expanded is None:
             return [Word(raw, None, splits=True)]
-        return [_one_word(raw, each) for each in expanded]
+        return [word for each in expanded for word in _fields(raw, each)]
+    return _fields(raw, parts)
+
+
+def _fields(raw: str, parts: list[Segment]) -> list[Word]:
+    """One word, or those that a variable's blanks make of it."""
     if any(part.computed and not part.quoted and part.text and re.search(r"\s", part.text) for part in parts):
         if all(part.text is not None for part in parts):
             return _split_fields(raw, parts)

@@ -116,7 +116,25 @@ WRAPPERS: Mapping[str, Wrapper] = {
 }
 _JOINED = ("watch", "ssh", "hyperfine", "parallel", "sem", "su", "runuser")
 """Their words are put together and given to a shell."""
-_WAITS = ("ssh", "watch", "entr", "busybox", "su", "runuser", "nix-shell", "parallel", "sem", "unshare", "chroot")
+_WAITS = (
+    "ssh",
+    "watch",
+    "entr",
+    "busybox",
+    "su",
+    "runuser",
+    "nix-shell",
+    "parallel",
+    "sem",
+    "unshare",
+    "chroot",
+    "systemd-run",
+    "nsenter",
+    "fakeroot",
+    "proot",
+    "capsh",
+    "dbus-run-session",
+)
 _RUN_VERBS = {
     "uv": ("run", "tool"), "poetry": ("run",), "pipenv": ("run",), "pdm": ("run",), "hatch": ("run",), "rye": ("run",),
     "bundle": ("exec",), "conda": ("run",), "mamba": ("run",), "micromamba": ("run",), "rbenv": ("exec",),
