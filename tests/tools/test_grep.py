@@ -190,6 +190,10 @@ def test_noise_ignored_and_hidden_are_said_to_be_left_out(bench: Bench) -> None:
     assert len(matches(every.text)) == 6 and "Not searched" not in every.text
     assert matches(every.text) == sorted(matches(every.text))
     assert matches(bench.call("grep", pattern="needle", path="node_modules").text) == ["node_modules/x.js:1:needle"]
+    for file in ("script/build", "out", "bin/target"):
+        bench.write(file, "script\n")
+    assert len(matches(bench.call("grep", pattern="script").text)) == 3, "a file may be called like a noise folder"
+    assert matches(bench.call("glob", pattern="script/*").text) == ["script/build"]
     assert len(NOISE) >= 18 and {
         "node_modules",
         ".git",
@@ -200,6 +204,26 @@ def test_noise_ignored_and_hidden_are_said_to_be_left_out(bench: Bench) -> None:
         ".venv",
         "target",
     } <= {*NOISE}
+
+
+def test_ignore_rules_are_those_of_git(bench: Bench) -> None:
+    """Negations, anchored rules, nested files, .git/info/exclude: what git leaves out is left out, and nothing else."""
+    subprocess.run(["git", "init", "-q"], cwd=bench.root, check=True)
+    rules = "*.log\n!keep.log\n/temp/\ngen/code/\nmade/*\n!made/keep/\n**/store/*.bin\n\\#hash\nsp ace.txt\n*.[oa]\n"
+    bench.write(".gitignore", rules)
+    bench.write("sub/.gitignore", "!b.log\nn.txt\n")
+    bench.write(".git/info/exclude", "excluded.txt\n")
+    for name in (
+        "a.log", "keep.log", "sub/b.log", "sub/keep.log", "temp/a.py", "sub/temp/a.py", "gen/code/b.py", "x/gen/code/b.py",
+        "made/a.txt", "made/keep/b.txt", "store/a.bin", "q/store/b.bin", "#hash", "sp ace.txt", "m.o", "sub/deep/n.txt",
+        "excluded.txt", "plain.txt",
+    ):  # fmt: skip
+        bench.write(name, "needle\n")
+    listed = ["git", "ls-files", "-o", "--exclude-standard", "-z"]
+    said = subprocess.run(listed, cwd=bench.root, check=True, capture_output=True).stdout.decode().split("\0")
+    expected = sorted(name for name in said if name and not name.endswith(".gitignore"))
+    assert matches(bench.call("grep", pattern="needle").text) == [f"{name}:1:needle" for name in expected]
+    assert matches(bench.call("glob", pattern="**").text) == expected
 
 
 def test_gitignore_of_a_repository(bench: Bench) -> None:

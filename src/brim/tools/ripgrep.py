@@ -50,7 +50,7 @@ def walk_options(workspace: Path, *, no_ignore: bool, hidden: bool = False) -> l
     if not any((folder / ".git").exists() for folder in (workspace, *workspace.parents)):
         # Outside a repository a .gitignore still says what its owner thinks of the files below; one above is a stranger's.
         options += ["--no-require-git", "--no-ignore-parent"]
-    return options + [f"--glob=!**/{name}" for name in NOISE]
+    return options + [f"--glob=!**/{name}/" for name in NOISE]
 
 
 class Skipped:
