@@ -440,7 +440,11 @@ def prepare(
     `previous`: the plan of the request before. `now`: Unix seconds; without it nothing ages. `recall_tool`: offer the
     model a tool that fetches originals, from the first request on. `settings`: a `Settings` or a mapping of its fields.
 
-    Raises UsageError (body, api, mode), ConfigError (settings), ContextOverflow (what cannot go exceeds the budget).
+    A request whose history the provider holds or edits itself (`previous_response_id`, `conversation`, `thread`,
+    `context_management`) comes back as it is, and is only counted.
+
+    Raises UsageError (body, api, mode, numbers, `previous`), ConfigError (settings), ContextOverflow (what cannot go
+    exceeds the budget), RequestTooLarge (or `max_request_bytes`).
     """
     return shared_manager().prepare(request, api, mode, window, max_output, previous, now, recall_tool, settings)
 

@@ -27,7 +27,7 @@ def rebase(before: Plan | None, history: History, line: str, *, trusted: bool = 
     same = sent.count <= len(history) and (
         history.hash_at(sent.count) == sent.hash if sent.hash else trusted or not sent.count
     )
-    if same and (trusted or _fits(before, history)):
+    if same and (trusted or _fits(before, history)) and not _on_pinned(before, history):
         return before, ""
     fates = _carried(before.fates, history)
     summary = before.summary
@@ -36,7 +36,7 @@ def rebase(before: Plan | None, history: History, line: str, *, trusted: bool = 
     plan = msgspec.structs.replace(
         before,
         epoch=before.epoch + 1,
-        cause="the history was changed before what had been sent",
+        cause="the history was changed before what had been sent, or a message in it was pinned",
         fates=fates,
         summary=summary,
         inserts=(),
@@ -44,6 +44,17 @@ def rebase(before: Plan | None, history: History, line: str, *, trusted: bool = 
         decided=min(before.decided, len(history)),
     )
     return plan, plan.cause
+
+
+def _on_pinned(plan: Plan, history: History) -> bool:
+    """A message that was pinned whole since has a fate, or stands in one step with a message that is to go."""
+    return any(
+        fate.start < history.step_end(history.step_of(index)) and fate.end > history.step_of(index)
+        for index in history.marked
+        if index < len(history)
+        for fate in plan.fates
+        if fate.kind in ("fold", "drop") or fate.start == index
+    )
 
 
 def _fits(plan: Plan, history: History) -> bool:
@@ -79,6 +90,12 @@ def _carried(fates: tuple[Fate, ...], history: History) -> tuple[Fate, ...]:
         if message.role in ("tool", "assistant", "user"):
             places.setdefault(handle_of(message), []).append(index)
     starts = {*history.steps, len(history)}
+    held = {
+        index
+        for marked in history.marked
+        if marked < len(history)
+        for index in range(history.step_of(marked), history.step_end(history.step_of(marked)))
+    }
     kept: list[Fate] = []
     taken = -1
     for fate in fates:
@@ -94,7 +111,7 @@ def _carried(fates: tuple[Fate, ...], history: History) -> tuple[Fate, ...]:
             and fate.end in starts
             and range_handle(history.messages, fate.start, fate.end) == fate.handle
         ):
-            kept += _around(fate, history)
+            kept += _around(fate, history, held)
             taken = fate.end - 1
     return tuple(kept)
 
@@ -109,12 +126,12 @@ def _protected(history: History, index: int) -> bool:
     )
 
 
-def _around(fate: Fate, history: History) -> list[Fate]:
+def _around(fate: Fate, history: History, held: set[int]) -> list[Fate]:
     """The run without the messages in it that have to stay."""
     out: list[Fate] = []
     start = fate.start
     for index in range(fate.start, fate.end + 1):
-        if index == fate.end or _protected(history, index) or index in history.pins:
+        if index == fate.end or index in held or _protected(history, index) or index in history.pins:
             if start < index:
                 handle = range_handle(history.messages, start, index)
                 out.append(msgspec.structs.replace(fate, start=start, end=index, handle=handle))

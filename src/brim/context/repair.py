@@ -206,7 +206,9 @@ def _unique_calls(
             changed = True
             continue
         fresh = id
-        if ids is not None:
+        if id.startswith("function:") and part.wire is not None and "id" not in part.wire:
+            pass  # a `function_call` of the old kind: its name is all it has for an id
+        elif ids is not None:
             fresh = ids.take(id)
         else:
             fresh = base = id if 0 < len(id) <= LONGEST_ID.get(dialect, len(id)) else _short(id)
@@ -314,7 +316,7 @@ def _order(messages: list[Message], done: list[Repair]) -> list[Message]:
         before = out[-1].role if out else "system"
         if message.role == "system" and len(out) == 1 and before == "system":
             done.append(Repair(0, "a second system message joined to the first: only one is taken"))
-            out[0] = msgspec.structs.replace(out[0], parts=(*out[0].parts, *message.parts), edited=True)
+            out[0] = _joined(out[0], message)
             continue
         if message.role == "system" and out:
             done.append(Repair(len(out), "a later system message is sent as a user message: only one is taken"))
@@ -342,4 +344,15 @@ class SystemAsUser(Message, frozen=True):
 
 
 def _as_user(message: Message) -> Message:
-    return SystemAsUser("user", tuple(part for part in message.parts if isinstance(part, Text)))
+    return SystemAsUser("user", (_one_text(message.parts),))
+
+
+def _joined(first: Message, second: Message) -> Message:
+    """The first system message with the second behind it: as blocks where it came as blocks, else as one string."""
+    blocks = isinstance(first.wire, Mapping) and isinstance(first.wire.get("content"), list | tuple)
+    both = (*first.parts, *second.parts)
+    return msgspec.structs.replace(first, parts=both if blocks else (_one_text(both),), edited=True)
+
+
+def _one_text(parts: Sequence[Part]) -> Text:
+    return Text("\n\n".join(part.text for part in parts if isinstance(part, Text)))
