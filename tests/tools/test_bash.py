@@ -116,6 +116,12 @@ def test_working_directory_is_kept(bench: Bench) -> None:
     """cd lasts until the next call inside the workspace, also when the command fails or exits; it is told."""
     assert "working directory is now" in bench.call("bash", command="mkdir -p a/b; cd a/b; exit 3").text
     assert bench.call("bash", command="pwd").text.startswith(f"stdout:\n{bench.root}/a/b\n")
+    bench.write("a/b/c.txt", "x")
+    for output in (
+        bench.call("read", path="c.txt"), bench.call("grep", pattern="x", path="c.txt"),
+        bench.call("edit", path="c.txt", old="x", new="y"),
+    ):  # fmt: skip
+        assert output.is_error and "relative to the workspace, not to where commands run: a/b/c.txt" in output.text
     assert f"working directory is {bench.root} again" in bench.call("bash", command="cd /; pwd").text
     assert f"stdout:\n{bench.root}\n" in bench.call("bash", command="pwd").text
     bench.call("bash", command="mkdir gone; cd gone")

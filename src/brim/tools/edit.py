@@ -39,7 +39,7 @@ def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
     if not is_there(real, asked.path):
         raise ToolError(
             f"no such file: {asked.path}",
-            hint=missing_hint(asked.path, "glob finds files by name; write makes a new one"),
+            hint=missing_hint(asked.path, "glob finds files by name; write makes a new one", ctx.workspace, ctx.cwd),
         )
     refuse_special(os.stat(real).st_mode, asked.path)
     if not asked.old:

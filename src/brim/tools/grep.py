@@ -151,7 +151,9 @@ def search_start(path: str, ctx: ToolContext, *, missing_ok: bool = False) -> st
         hint = "paths are relative to the workspace"
         if set("*?{,|") & set(path) or " " in path:
             hint = "path is one file or folder; wildcards belong in grep's include or glob's pattern"
-        raise ToolError(f"no such file or directory: {path}", hint=missing_hint(path, hint)) from None
+        raise ToolError(
+            f"no such file or directory: {path}", hint=missing_hint(path, hint, ctx.workspace, ctx.cwd)
+        ) from None
     if kind not in (None, "a directory"):
         raise ToolError(f"{path} is {kind}; it was not opened")
     if real == ctx.workspace:

@@ -117,11 +117,13 @@ def is_there(path: Path, shown: str) -> bool:
     return True
 
 
-def missing_hint(path: str, otherwise: str) -> str:
-    """What to do about a path that is not there."""
+def missing_hint(path: str, otherwise: str, workspace: Path, cwd: Path | None) -> str:
+    """What to do about a path that is not there. `cwd` is where commands run by now."""
     if "\ufffd" in path:
         name = path.replace("\ufffd", "?")
         return f"U+FFFD in a name stands for bytes that are no text: only bash reaches it, as {name}"
+    if cwd is not None and is_inside(cwd, workspace) and os.path.lexists(os.path.join(cwd, path)):
+        return f"paths are relative to the workspace, not to where commands run: {cwd.relative_to(workspace) / path}"
     return otherwise
 
 

@@ -47,7 +47,7 @@ def _read(asked: ReadArguments, ctx: ToolContext) -> ToolOutput:
     if not is_there(real, asked.path):
         raise ToolError(
             f"no such file: {asked.path}{_similar(real.parent, real.name)}",
-            hint=missing_hint(asked.path, "glob finds files by name"),
+            hint=missing_hint(asked.path, "glob finds files by name", ctx.workspace, ctx.cwd),
         )
     fd = open_regular(real, asked.path, ctx.workspace, ctx.granted)
     try:
