@@ -129,6 +129,8 @@ class Planner:
         pressed = started is not None and not started.startswith("pays")
         self._bring_back(plan, pressed)
         self._take_offered(plan, pressed)
+        if settings.max_request_bytes is not None and len(self.inserts) > len(plan.inserts):
+            self._fit_inserts(plan.inserts, settings.max_request_bytes)
         n = len(draft.history)
         seen = plan.seen
         if draft.now is not None and n > plan.sent.count:
@@ -169,6 +171,14 @@ class Planner:
             before = draft.used
             self.measure()
             self.report.append({"pass": "insert", **insert.why, "before": before, "after": draft.used})
+
+    def _fit_inserts(self, before: tuple[Insert, ...], limit: int) -> None:
+        """What was to stand beside the question is left out where it would take the body over its limit in bytes."""
+        if self._bytes() > limit:
+            used, self.inserts = self.draft.used, before
+            self.measure()
+            refused = f"what was to stand beside the question would take the body over {limit:,} bytes"
+            self.report.append({"pass": "fit_bytes", "before": used, "after": self.draft.used, "refused": refused})
 
     def _take_offered(self, plan: Plan, pressed: bool) -> None:
         """What was found outside for the newest question stands beside it from now on, where there is room. A question that

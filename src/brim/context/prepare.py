@@ -231,7 +231,7 @@ def left_to_provider(frame: Frame, history: History, before: Plan | None) -> Pre
     if before is not None and before.line == frame.line:
         plan = msgspec.structs.replace(plan, epoch=before.epoch, requests=before.requests)
     plan = msgspec.structs.replace(plan, requests=plan.requests + 1)
-    report = [{"pass": "left to the provider", "because": f"the request says {held}"}]
+    report = [{"pass": "left to the provider", "notice": f"the request says {held}"}]
     return Prepared(frame, history, plan, list(history.messages), report)
 
 
