@@ -7,6 +7,7 @@ listing, a change that was made already. What is none of them is told by the nea
 from __future__ import annotations
 
 import difflib
+import html
 import re
 import unicodedata
 from collections.abc import Callable
@@ -59,6 +60,10 @@ def _escapes(text: str, old: str) -> str:
         return (
             f"it is found at line {_line(text, at)} if the escapes in old are taken for what they mean:"
             " old was escaped twice (write \\n and \\t once in the JSON)"
+        )
+    if (bare := html.unescape(old)) != old and (at := text.find(bare)) >= 0:
+        return (
+            f"it is found at line {_line(text, at)} with plain characters: old has HTML entities such as &lt; or &amp;"
         )
     double = old.replace("\\", "\\\\")
     for wanted, told in (
