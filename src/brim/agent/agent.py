@@ -12,7 +12,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -24,6 +24,7 @@ from brim.agent.debuglog import DebugLog
 from brim.agent.fallback import Fallbacks
 from brim.agent.permit import Permits
 from brim.agent.session import AgentSession, Partner, Request
+from brim.agent.summarizer import ModelSummarizer
 from brim.budget.usage import NONE
 from brim.conversation import Message, Part, ToolCall, result, user
 from brim.errors import (
@@ -176,7 +177,7 @@ class Agent:
         """The model's answer, stored. A window that turns out smaller is learned, and the request made once more."""
         refused = False
         while True:
-            request = self._request = await self._prepare()
+            request = self._request = await self.prepare()
             self._say_request(step, request)
             try:
                 return await self._stream(request)
@@ -191,10 +192,21 @@ class Agent:
                     raise
                 refused = False
 
-    async def _prepare(self) -> Request:
-        if self.session.settings.summarizer is None:
-            return self.session.prepare()
-        return await asyncio.to_thread(self.session.prepare)  # a model may be asked for a summary meanwhile
+    async def prepare(self, *, epoch: bool = False) -> Request:
+        """The next request (`epoch`: shortened now). A model may be asked for a summary meanwhile; cancelled, brim writes
+        its own, and the preparation is done before anything else can begin one."""
+        summarizer = self.session.settings.summarizer
+        if not isinstance(summarizer, ModelSummarizer):
+            return self.session.prepare(epoch=epoch)
+        summarizer.begin()
+        work = asyncio.ensure_future(asyncio.to_thread(self.session.prepare, epoch=epoch))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            summarizer.give_up()
+            with suppress(BrimError):
+                await work
+            raise
 
     async def _stream(self, request: Request) -> tuple[Done, list[Message]]:
         began = time.monotonic()

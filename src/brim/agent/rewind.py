@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from brim.agent.session import numbered
 from brim.conversation import Message, user
 from brim.conversation.handed import typed_of
 from brim.errors import SessionBusy, StoreError, ToolError, UsageError
@@ -110,7 +111,7 @@ def look_back(store: Store, session: str, at: int, workspace: Path) -> Outlook:
     """What rewinding files to before message `at` would do. Raises UsageError for a message that is not there."""
     count = store.get_session(session).messages
     if not 0 <= at < max(count, 1):
-        raise UsageError(f"no message {at}", hint=f"this session has messages 0 to {count - 1}")
+        raise UsageError(f"no message {at}", hint=numbered(count))
     by_path: dict[str, list[Mapping[str, Any]]] = {}
     commands: list[str] = []
     for stored in store.load(session, at):

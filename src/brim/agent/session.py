@@ -217,10 +217,14 @@ class AgentSession:
         self._messages.append(message)
         self.conversation.append(message, at=at)
 
+    def must_have(self, seq: int) -> None:
+        """Raises UsageError where there is no message of that number."""
+        if not 0 <= seq < len(self._messages):
+            raise UsageError(f"no message {seq}", hint=numbered(len(self._messages)))
+
     def pin(self, seq: int, on: bool = True) -> None:
         """Pins a stored message, or takes the pin off. Raises UsageError where there is none."""
-        if not 0 <= seq < len(self._messages):
-            raise UsageError(f"no message {seq}", hint=f"this session has messages 0 to {len(self._messages) - 1}")
+        self.must_have(seq)
         (self.conversation.pin if on else self.conversation.unpin)(seq + self.lead)
         pins = self.pins | {seq} if on else self.pins - {seq}
         self.remember(pins=sorted(pins))
@@ -432,6 +436,11 @@ class AgentSession:
     def close(self) -> None:
         """Lets others write the session."""
         self.store.release(self.id)
+
+
+def numbered(count: int) -> str:
+    """Which numbers the messages of a session of so many have."""
+    return f"this session has messages 0 to {count - 1}" if count else "this session has no messages yet"
 
 
 def without_thinking(message: Message) -> Message:

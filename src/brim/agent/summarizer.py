@@ -7,6 +7,7 @@ Each such request is recorded with its usage and cost, apart from the conversati
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -35,15 +36,31 @@ class ModelSummarizer:
         self._session = session
         self._emit = emit
         self._loop = asyncio.get_running_loop()
+        self._asked: concurrent.futures.Future[str] | None = None
+        self._given_up = False
 
     def __call__(self, messages: list[dict[str, Any]]) -> str:
         """The model's answer to chat messages of role user."""
-        asked = asyncio.run_coroutine_threadsafe(self._ask(messages), self._loop)
+        if self._given_up:
+            raise ProviderError("the user did not wait for the summary")
+        asked = self._asked = asyncio.run_coroutine_threadsafe(self._ask(messages), self._loop)
         try:
             return asked.result(LONGEST_S)
+        except concurrent.futures.CancelledError:
+            raise ProviderError("the user did not wait for the summary") from None
         except TimeoutError:
             asked.cancel()
             raise ProviderError(f"{self.model.full_name} wrote no summary within {LONGEST_S:.0f} s") from None
+
+    def begin(self) -> None:
+        """A preparation begins that may ask."""
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """The preparation that is under way is to end soon: no answer is waited for, and no more is asked."""
+        self._given_up = True
+        if self._asked is not None:
+            self._asked.cancel()
 
     async def _ask(self, messages: list[dict[str, Any]]) -> str:
         self._emit(Notice(f"summarising with {self.model.full_name}", "summary"))

@@ -66,6 +66,7 @@ def make_prompt(repl: Repl) -> PromptSession[str]:
         prompt_continuation=lambda width, line, soft: "" if soft else "· ",
         bottom_toolbar=None if plain else repl.status_line,
         enable_history_search=True,
+        enable_suspend=True,
     )
 
 

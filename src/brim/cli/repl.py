@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import json
+import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +160,13 @@ class Repl:
                 return
             except BrimError as error:
                 self.output.fail(error)
+            except BrokenPipeError:
+                raise  # the terminal has gone
+            except Exception as error:  # a defect must not take the conversation with it
+                if os.environ.get("BRIM_TRACEBACK"):
+                    raise
+                where = f"{type(error).__name__}: {error}"
+                self.output.fail(BrimError(where, hint="a defect in brim; BRIM_TRACEBACK=1 ai shows where"))
 
     async def read_line(self) -> str:
         """One input, several lines maybe. Raises Leave on Ctrl-D, and on Ctrl-C twice."""
@@ -189,7 +196,7 @@ class Repl:
             from brim.cli.slash import run_command
 
             name, _, rest = text[1:].partition(" ")
-            await run_command(self, name, rest.strip())
+            await self._stoppable(run_command(self, name, rest.strip()))
         elif text.startswith("!"):
             await self.shell(text[1:].strip())
         else:
@@ -210,25 +217,22 @@ class Repl:
 
     async def shell(self, command: str) -> None:
         """The user's own command: shown, and its bounded output joins the conversation."""
+        from brim.cli.shell import run_shell
         from brim.conversation import user
-        from brim.tools import run_tool
+        from brim.tools import ToolOutput
 
         if not command:
             self.say("write a command after the !: !git status", "2")
             return
         agent = self.opened.agent
         assert agent.context is not None
-        free = dataclasses.replace(agent.context, wrap_command=None)  # the user's own: not in the sandbox
-        task = asyncio.ensure_future(run_tool("bash", {"command": command}, free))
-        with self._stopping(task.cancel):
-            try:
-                output = await task
-            except asyncio.CancelledError:
-                self.say("interrupted", "33")
-                return
-        agent.context.cwd = free.cwd
-        self.say(output.text, "")
-        agent.session.append(user(f"I ran `{command}`:\n{agent.masked(output).text}"), meta={"ran": command})
+        shown = await run_shell(command, agent.context, sys.stdout, self._stopping)
+        if shown is None:
+            self.say("ended; nothing of it joins the conversation", "33")
+            return
+        self.say(f"[{shown.words}]" + ("; of its output a part joins the conversation" if shown.cut else ""), "2")
+        text = agent.masked(ToolOutput(shown.text)).text
+        agent.session.append(user(f"I ran `{command}`:\n{text}"), meta={"ran": command})
 
     async def ask_user(self, question: Question) -> Answer:
         """The permission question. Only what is typed after it was shown answers it."""
@@ -322,6 +326,16 @@ class Repl:
         paid = f" · {money(cost)}" if cost is not None else ""
         return f" {session.model.full_name} · {session.mode}{share}{paid} · {short_session(session.id)} "
 
+    async def _stoppable(self, work: Coroutine[Any, Any, None]) -> None:
+        """A command to its end, or until Ctrl-C."""
+        task = asyncio.ensure_future(work)
+        with self._stopping(task.cancel):
+            try:
+                await task
+            except asyncio.CancelledError:
+                self.output.close()
+                self.say("interrupted", "33")
+
     # ---- interrupting ------------------------------------------------------------------------------------------
 
     def _pressed_again(self) -> bool:
@@ -332,13 +346,17 @@ class Repl:
 
     @contextlib.contextmanager
     def _stopping(self, stop: Any = None) -> Iterator[None]:
-        """Ctrl-C stops what is under way; a second one within two seconds leaves."""
+        """Ctrl-C stops what is under way; a second one within two seconds leaves. What was typed ahead of it is not sent
+        after all: it stands on the next line, to be looked at again."""
+        from brim.cli.terminal import typed_ahead
+
         loop = asyncio.get_running_loop()
         leave = False
 
         def on_signal() -> None:
             nonlocal leave
             leave = leave or self._pressed_again()
+            self.draft = self.draft or typed_ahead()
             (stop or self.opened.agent.stop)()
 
         with contextlib.suppress(

@@ -8,6 +8,7 @@ from brim.agent.opening import Choice
 from brim.agent.rewind import WHATS, Outcome, Outlook, What, look_back, rewind, turns_of, undo
 from brim.budget.bill import fit
 from brim.cli.output import short_session, width_of
+from brim.conversation.handed import typed_of
 from brim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ async def rewind_here(repl: Repl, rest: str) -> None:
         f"{short_session(outcome.former)} keeps the whole of it, /rewind undo goes back to it"
     )
     if message.role == "user":
-        repl.draft = message.text  # to be sent again, changed or not
+        repl.draft = typed_of(message.text)  # to be sent again, changed or not
 
 
 def _show_turns(repl: Repl) -> None:

@@ -63,12 +63,28 @@ def _unseen() -> Iterator[None]:
         return
     quiet = list(before)
     quiet[3] &= ~(termios.ECHO | termios.ICANON)
+    quiet[3] |= termios.NOFLSH  # Ctrl-C stops an answer; what was typed meanwhile stays
     termios.tcsetattr(fd, termios.TCSADRAIN, quiet)
     try:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):
             termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+def typed_ahead() -> str:
+    """Takes what was typed ahead, as text: keys that write, and lines' ends."""
+    terminal = get_app_session().input
+    keys = get_typeahead(terminal)
+    while more := terminal.read_keys():
+        keys += more
+    text = "".join("\n" if key.key in (Keys.ControlM, Keys.ControlJ) else key.data for key in keys if _writes(key))
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+
+
+def _writes(key: KeyPress) -> bool:
+    """Whether a key puts something on the line: a character, a paste, Enter."""
+    return key.key in (Keys.ControlM, Keys.ControlJ, Keys.BracketedPaste) or len(key.key) == 1
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
 from brim.budget import render_bill
@@ -36,6 +37,8 @@ async def _mode(repl: Repl, rest: str) -> None:
 )
 async def _context(repl: Repl, rest: str) -> None:
     session, count = repl.opened.agent.session, repl.opened.agent.session.counter.count_text
+    if rest not in ("", "system"):
+        raise UsageError(f"/context {rest} is not understood", hint="/context, or /context system")
     if rest == "system":
         for section in repl.opened.sections:
             repl.say(f"[{section.name}] {count(section.text):,} tokens", "36")
@@ -71,9 +74,14 @@ async def _status(repl: Repl, rest: str) -> None:
     repl.tell(f"window {window:,}{' (assumed)' if assumed else ''}, mode {session.mode}, {len(session.pins)} pinned")
 
 
-@command("explain", "", "what the last request did to each message, and why")
+@command("explain", "[N]", "what the last request did to each message, or to message N, and why")
 async def _explain(repl: Repl, rest: str) -> None:
-    repl.say(repl.opened.agent.session.explain())
+    lines = repl.opened.agent.session.explain().splitlines()
+    if rest:
+        seq = number_of(rest, "message")
+        repl.opened.agent.session.must_have(seq)
+        lines = [line for line in lines if _tells_of(line, seq)] or [f"message {seq} was in no request yet"]
+    repl.say("\n".join(lines))
 
 
 @command("sim", "[start]", "add a simulated history of 20 messages with many tool results")
@@ -119,18 +127,31 @@ async def _compact(repl: Repl, rest: str) -> None:
         session.remember(focus=None if rest == "-" else rest[:_NOTE_CHARS])
     before = (await asyncio.to_thread(session.preview)).used
     with repl.working("shortening"):
-        request = await asyncio.to_thread(session.prepare, epoch=True)  # a model may be asked for a summary meanwhile
+        request = await repl.opened.agent.prepare(epoch=True)
     for line in request.report:
         repl.say(f"  {describe_pass(line)}", "2")
-    repl.say(f"{before:,} -> {request.bill['used']:,} tokens; the history keeps everything")
+    if (after := request.bill["used"]) >= before:
+        repl.tell(
+            f"nothing shortened: of {before:,} tokens none can be saved; the newest turns and pins stay as they are"
+        )
+    else:
+        repl.say(f"{before:,} -> {after:,} tokens; the history keeps everything")
     if session.focus:
         repl.say(f"summaries keep: {session.focus}", "2")
 
 
-@command("pin", "N", "keep message N verbatim (without N: your last one)")
+def _tells_of(line: str, seq: int) -> bool:
+    """Whether a line of an account begins with this message's number, or with a run that it is in."""
+    found = re.match(r"\s*(\d+)(?:-(\d+))?\s", line)
+    return found is not None and int(found[1]) <= seq <= int(found[2] or found[1])
+
+
+@command("pin", "[N]", "keep message N verbatim (without N: your last one)")
 async def _pin(repl: Repl, rest: str) -> None:
     session = repl.opened.agent.session
     last = max((seq for seq, each in enumerate(session.messages) if each.role == "user"), default=-1)
+    if not rest and last < 0:
+        raise UsageError("nothing was said yet", hint="/pin N pins message N")
     seq = number_of(rest, "message") if rest else last
     session.pin(seq)
     repl.say(f"pinned message {seq}")
@@ -138,8 +159,15 @@ async def _pin(repl: Repl, rest: str) -> None:
 
 @command("unpin", "N", "take a pin off")
 async def _unpin(repl: Repl, rest: str) -> None:
+    session = repl.opened.agent.session
+    pinned = ", ".join(map(str, sorted(session.pins))) or "none"
+    if not rest:
+        raise UsageError("/unpin needs the number of a message", hint=f"pinned: {pinned}")
     seq = number_of(rest, "message")
-    repl.opened.agent.session.pin(seq, on=False)
+    session.must_have(seq)
+    if seq not in session.pins:
+        raise UsageError(f"message {seq} is not pinned", hint=f"pinned: {pinned}")
+    session.pin(seq, on=False)
     repl.say(f"message {seq} is no longer pinned")
 
 

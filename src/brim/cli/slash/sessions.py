@@ -50,9 +50,9 @@ async def _sessions(repl: Repl, rest: str) -> None:
             store.delete(found.id)
             repl.say(f"deleted {found.short}")
     elif rest:
-        raise UsageError(
-            f"/sessions {rest} is not understood", hint="/sessions, search TEXT, rename TITLE or delete ID"
-        )
+        needs = {"search": "a text", "rename": "a title", "delete": "the id of a session"}.get(word)
+        lacking = f"/sessions {word} needs {needs}" if needs else f"/sessions {rest} is not understood"
+        raise UsageError(lacking, hint="/sessions, search TEXT, rename TITLE or delete ID")
     else:
         for each in store.list_sessions(str(repl.workspace), 20):
             mark = "*" if each.id == session.id else " "

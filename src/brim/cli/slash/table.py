@@ -47,7 +47,11 @@ async def run_command(repl: Repl, name: str, rest: str) -> None:
             near = fitting or difflib.get_close_matches(name, COMMANDS, 3, 0.5)
             hint = f"did you mean {', '.join('/' + each for each in near)}?" if near else "/help lists all"
             raise UsageError(f"there is no command /{name}", hint=hint)
-        found = COMMANDS[fitting[0]]
+        name, found = fitting[0], COMMANDS[fitting[0]]
+    if rest and not found.usage:
+        raise UsageError(
+            f"/{name} takes nothing after it: {rest!r} was not understood", hint="/help lists the commands"
+        )
     await found.do(repl, rest)
 
 

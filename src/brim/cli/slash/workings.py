@@ -32,7 +32,9 @@ async def _help(repl: Repl, rest: str) -> None:
     ]
     for left, right in rows:
         if width >= _WIDE:
-            repl.say(fit(f"  {left:<33} {right}", width))
+            head = f"  {left:<33} "
+            lines = textwrap.wrap(right, width - len(head) - 1) or [""]
+            repl.say("\n".join(f"{head if at == 0 else ' ' * 36}{line}" for at, line in enumerate(lines)))
             continue
         repl.say(fit(f"  {left}", width))
         for line in textwrap.wrap(right, width - 6):
@@ -91,7 +93,12 @@ async def _permissions(repl: Repl, rest: str) -> None:
         parse_rules([rule], "allow" if word == "allow" else "deny")
         (permits.allow if word == "allow" else permits.deny).append(rule)
     elif rest:
-        raise UsageError(f"/permissions {rest} is not understood", hint="/permissions allow 'bash(git *)'")
+        lacking = (
+            f"/permissions {word} needs a rule"
+            if word in ("allow", "deny")
+            else f"/permissions {rest} is not understood"
+        )
+        raise UsageError(lacking, hint="/permissions allow 'bash(git *)'")
     repl.say(f"mode {permits.mode}" + ("" if permits.allow or permits.deny or permits.ask_rules else "; no rules"))
     for name, rules in (("allow", permits.allow), ("deny", permits.deny), ("ask", permits.ask_rules)):
         for each in rules:

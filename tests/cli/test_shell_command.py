@@ -1,0 +1,133 @@
+"""`!command` is a shell's command: it is seen as it prints, reads from the terminal, and Ctrl-C ends it and loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from brim.cli.shell import Shown, run_shell
+from brim.errors import UsageError
+from brim.store import TEMPORARY, open_store
+from brim.testing import ScriptedProvider, reply
+from brim.tools import ToolContext
+from shared_ai import make_home
+from shared_terminal import Terminal
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[ToolContext]:
+    store = open_store(TEMPORARY)
+    session = store.new_session(str(tmp_path))
+    try:
+        yield ToolContext(tmp_path, store.blobs(session.id), len)
+    finally:
+        store.close()
+
+
+def run(command: str, context: ToolContext, *, interrupt_at: str | None = None) -> tuple[Shown | None, str]:
+    """A command's result and all that was seen; `interrupt_at`: Ctrl-C as soon as that was printed."""
+    printed = threading.Event()
+
+    class Out(io.StringIO):
+        def write(self, text: str, /) -> int:
+            super().write(text)
+            if interrupt_at is not None and interrupt_at in self.getvalue():
+                printed.set()
+            return len(text)
+
+    out = Out()
+
+    async def go() -> Shown | None:
+        @contextlib.contextmanager
+        def stopping(stop: Callable[[], object]) -> Iterator[None]:
+            async def press() -> None:
+                await asyncio.to_thread(printed.wait)
+                stop()
+
+            pressed = asyncio.ensure_future(press()) if interrupt_at is not None else None
+            yield
+            assert pressed is None or pressed.done()
+
+        return await run_shell(command, context, out, stopping)
+
+    return asyncio.run(go()), out.getvalue()
+
+
+def test_what_a_command_prints_is_seen_and_kept(context: ToolContext) -> None:
+    """Both streams in their order, the exit code; letters that arrive in two pieces stay letters."""
+    shown, seen = run("printf '\\346\\227'; sleep 0.1; printf '\\245\\n'; echo no >&2; exit 3", context)
+    assert seen == "日\nno\n"
+    assert shown is not None and shown.text.startswith("日\nno\n[exit code 3; ") and not shown.cut
+
+
+def test_ctrl_c_keeps_what_had_come(context: ToolContext) -> None:
+    """An interrupted command joins the conversation with what it had printed, and says that it was interrupted."""
+    shown, seen = run("echo begun; sleep 600; echo never", context, interrupt_at="begun")
+    assert seen == "begun\n"
+    assert shown is not None and shown.text.startswith("begun\n[interrupted by the user; ")
+
+
+def test_folders_are_followed(context: ToolContext, tmp_path: Path) -> None:
+    """`!cd` holds for the next command, by an exit in the middle too; outside the folder it does not."""
+    (tmp_path / "sub dir").mkdir()
+    shown, _ = run('cd "sub dir"; exit 0', context)
+    assert context.cwd == tmp_path / "sub dir" and shown is not None and "working directory is now" in shown.text
+    assert run("pwd", context)[1] == f"{tmp_path / 'sub dir'}\n"
+    shown, _ = run("cd /", context)
+    assert context.cwd is None and shown is not None and "outside the workspace" in shown.text
+
+
+def test_the_users_environment_is_whole(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's own command has the user's own keys; a model's never does."""
+    monkeypatch.setenv("SOME_API_KEY", "sk-1234567890abcdef")
+    assert run("echo $SOME_API_KEY", context)[1] == "sk-1234567890abcdef\n"
+
+
+def test_much_output_is_bounded_for_the_model_only(context: ToolContext) -> None:
+    """The user sees every line; the model a part, with a handle to the rest."""
+    shown, seen = run("seq 1 100000", context)
+    assert seen.count("\n") == 100_000
+    assert shown is not None and shown.cut and len(shown.text) < 200_000 and "recall handle" in shown.text
+
+
+def test_a_full_screen_program_leaves_no_rubbish(context: ToolContext) -> None:
+    """Of an editor nothing joins but that it ran."""
+    shown, _ = run("printf '\\033[?1049h\\033[2Jrubbish\\033[?1049l'", context)
+    assert shown is not None and "rubbish" not in shown.text and "whole screen" in shown.text
+
+
+def test_a_command_that_cannot_be_started_is_told(context: ToolContext) -> None:
+    """One that is longer than the system takes is an error with a way out."""
+    with pytest.raises(UsageError, match="the command cannot be run"):
+        run("true " + "x" * 3_000_000, context)
+
+
+def test_commands_at_a_terminal(tmp_path: Path) -> None:
+    """A command reads what is typed; what it leaves unread, and what is typed ahead, is sent when it has ended; Ctrl-C and
+    a question's answer reach the right one."""
+    with ScriptedProvider([reply("Heard.")], repeat_last=True) as upstream:
+        home = make_home(tmp_path, upstream.base_url)
+        with Terminal(home) as terminal:
+            terminal.wait("/help")
+            terminal.enter("!echo begun; sleep 600")
+            terminal.wait("\nbegun")
+            terminal.key("C-c")
+            terminal.wait("[interrupted by the user")
+            terminal.enter("!read -p 'name? ' name; echo hello $name; echo more; sleep 1")
+            terminal.wait("\nname?")
+            terminal.enter("Anna")
+            terminal.wait("\nhello Anna", "\nmore")
+            terminal.enter("typed ahead")
+            terminal.wait("Heard.")
+        sent = upstream.requests[-1].messages
+        assert [each["content"].partition("\n")[0] for each in sent if each["role"] == "user"][-3:-1] == [
+            "I ran `echo begun; sleep 600`:",
+            "I ran `read -p 'name? ' name; echo hello $name; echo more; sleep 1`:",
+        ]
+        assert sent[-1]["content"].endswith("typed ahead")
