@@ -480,3 +480,54 @@ def test_bodies_that_are_none(body: Any) -> None:
     with pytest.raises(BrimError) as error:
         brim.prepare(body)
     assert "api" in str(error.value.hint)
+
+
+@every_mode
+def test_pin_set_later_takes_back_what_was_done(mode: str) -> None:
+    """A message that is pinned after a plan took it out, or cut it, is whole again, with its step."""
+    talk = brim.Conversation(model="gpt-4o", messages=long_chat()[:-1])
+    talk.append(said("user", "now?"))
+    plan = talk.prepare(mode=mode, window=1600, max_output=100).plan
+    assert plan["fates"]
+    for at in (1, 3, 4):
+        talk.pin(at)
+        view = talk.prepare(mode=mode, window=1600, max_output=100)
+        assert talk.messages[at].wire in view.request["messages"]
+        assert not violations(view.request, "openai.chat", "openai")
+
+
+@pytest.mark.parametrize("dialect", ["openai", "openai-strict", "mistral"])
+def test_pin_and_age_where_a_repair_moved_the_places(dialect: str) -> None:
+    """A pin belongs to the message it was set on, and so does its time, also behind a call that got a stand-in, an orphan
+    that was left out, and system messages that were joined."""
+    first = [said("system", "one"), said("system", "two"), said("user", "q"), called("lost"), answered("orphan", "x")]
+    talk = brim.Conversation(model="x", messages=first, settings={"dialect": dialect})
+    for n in range(12):
+        talk.append(said("user", f"q{n}"), at=1000.0 + n)
+        talk.append(called(f"c{n:08d}"), at=1000.0 + n)
+        talk.append(answered(f"c{n:08d}", f"result {n} " + "word " * 80), at=1000.0 if n < 6 else 1990.0)
+        talk.append(said("assistant", f"ok {n}"), at=1000.0 + n)
+    talk.append(said("user", "end"))
+    pinned = next(at for at, message in enumerate(talk.messages) if message.text.startswith("result 1 "))
+    talk.pin(pinned)
+    view = talk.prepare(mode="compact", window=20_000, now=2000.0, passes=("expire",))
+    results = [m["content"] for m in view.request["messages"] if m["role"] == "tool"]
+    assert "result 1 " + "word " * 80 in results
+    for n in range(12):
+        whole = f"result {n} " + "word " * 80 in results
+        assert whole == (n == 1 or n >= 6), n
+
+
+def test_insert_does_not_take_a_body_over_its_bytes() -> None:
+    """What comes back for a question in auto stays out where it would exceed `max_request_bytes`."""
+    plan: Any = None
+    messages: list[Body] = []
+    for turn in range(24):
+        topic = "zebrafish pigmentation locus XK-774" if turn in (1, 18) else f"topic{turn} filler{turn} thing"
+        messages = [*messages, said("user", f"Tell me of {topic}")]
+        body = {"model": "gpt-4o", "messages": messages}
+        view = brim.prepare(body, window=2600, previous=plan, settings={"max_request_bytes": 5_000})
+        assert len(json.dumps(view.request)) <= 5_000
+        assert brim.prepare(body, window=2600, previous=view.plan, settings={"max_request_bytes": 5_000})
+        plan = view.plan
+        messages = [*messages, said("assistant", f"{topic}: " + " ".join(f"word{turn}x{n}" for n in range(40)))]

@@ -199,7 +199,6 @@ class Conversation:
         if history is None:
             history = self._history = History(frame.counter, frame.dialect)
             history.lead(frame.request.messages)
-            history.marked = {index + len(frame.request.messages) for index in self._marked}
         fresh = self._messages[len(history.source) - history.led :]
         start = len(history.source)
         for offset in range(len(fresh)):
@@ -207,6 +206,13 @@ class Conversation:
             if at is not None:
                 history.times[start + offset] = at
         history.extend(fresh)
+        led = history.led
+        history.marked = (
+            set(history.places_of(index + led for index in self._marked).values()) if self._marked else set()
+        )
+        if history.repairs and self._times:  # a repair moves the places that times and pins belong to
+            places = history.places_of(index + led for index in self._times)
+            history.times = {places[index + led]: at for index, at in self._times.items() if index + led in places}
         return history
 
 

@@ -17,7 +17,7 @@ from brim.context.relevance import Counts, Terms
 from brim.context.repair import ALTERNATE, GO_ON, UNIQUE_IDS, SystemAsUser, repair
 from brim.context.repair_apis import LOOSE, item_id
 from brim.context.summary import SummaryText
-from brim.conversation import Message, ToolCall, chain
+from brim.conversation import Message, ToolCall, chain, digest_of
 from brim.tokens import Counter
 
 
@@ -168,6 +168,28 @@ class History:
         message = edited(self.messages[fate.start], fate, recall=recall)
         self._shown[fate.start] = (fate, recall, message)
         return message
+
+    def places_of(self, indices: Iterable[int]) -> dict[int, int]:
+        """Where messages of `source` stand among the repaired ones; what a repair left out is missing. By the object they
+        came as, and where that was made anew, by content at the nearest place."""
+        wanted = list(indices)
+        if not self.repairs:
+            return {index: index for index in wanted}
+        known: dict[object, int] = {}
+        for at, message in enumerate(self.messages):
+            known[id(message) if message.wire is None else (id(message.wire), message.span)] = at
+        places: dict[int, int] = {}
+        for index in wanted:
+            message = self.source[index]
+            key: object = id(message) if message.wire is None else (id(message.wire), message.span)
+            place = known.get(key)
+            if place is None:
+                alike = digest_of(message)
+                near = (at for at, each in enumerate(self.messages) if digest_of(each) == alike)
+                place = min(near, key=lambda at: abs(at - index), default=None)
+            if place is not None:
+                places[index] = place
+        return places
 
     # ---- places ------------------------------------------------------------------------------------------------
 
