@@ -248,7 +248,9 @@ def test_secrets_do_not_reach_commands(bench: Bench) -> None:
     secret = {
         "OPENAI_API_KEY": "sk-proj-abcdefghijklmnop1234", "MY_ALIAS": "sk-proj-abcdefghijklmnop1234", "GITHUB_TOKEN": "x" * 20,
         "PGPASSWORD": "hunter2", "AWS_SECRET_ACCESS_KEY": "a", "DB": "postgres://me:secret@db/x", "CI_JOB": "ghp_" + "a" * 36,
-        "npm_config__auth": "b", "GOOGLE_APPLICATION_CREDENTIALS": "/x.json",
+        "npm_config__auth": "b", "ANTHROPIC_CUSTOM_HEADERS": "X-Key: Bearer abcdefgh12", "HOOK": "https://hooks.slack.com/services/T0/B0/x",
+        "STORAGE": "DefaultEndpointsProtocol=https;AccountKey=abc==", "MY_JWT": "x",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/x.json",
     }  # fmt: skip
     bench.ctx.env = {**kept, **secret}
     output = bench.call("bash", command="env")

@@ -12,6 +12,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -248,6 +249,26 @@ def test_changed_since_it_was_read(bench: Bench) -> None:
     assert not bench.call("edit", path="f.txt", old="2", new="3").is_error
     path.unlink()
     assert not bench.call("write", path="f.txt", content="again\n").is_error
+
+
+def test_changed_while_it_is_changed(bench: Bench) -> None:
+    """What somebody else writes between the look at a file and its change is not overwritten."""
+    path = bench.write("race.txt", "one\n")
+
+    class Slow:
+        """A store of originals during whose work the file is changed, too."""
+
+        def put(self, data: bytes) -> str:
+            path.write_text("theirs\n")
+            return kept.put(data)
+
+    kept = bench.ctx.blobs
+    bench.ctx.blobs = cast(Any, Slow())
+    for output in (
+        bench.call("edit", path="race.txt", old="one", new="two"), bench.call("write", path="race.txt", content="two\n"),
+    ):  # fmt: skip
+        assert output.is_error and "changed by somebody else just now" in output.text
+        assert path.read_text() == "theirs\n" and [each.name for each in bench.root.iterdir()] == ["race.txt"]
 
 
 def test_checkpoints_put_files_back(bench: Bench) -> None:

@@ -18,12 +18,15 @@ from typing import Any
 
 from brim.errors import ToolError
 from brim.tools.context import ToolContext, ToolOutput
-from brim.tools.filestate import remember
+from brim.tools.filestate import remember, stamp_of
 from brim.tools.paths import is_inside, reason
 
 
-def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> str:
-    """Write `data` to `path` (a real path), creating folders as needed. Returns what a reader of the answer should know
+def replace_file(
+    ctx: ToolContext, path: Path, data: bytes, shown: str, seen: tuple[int, int, int] | None = None
+) -> str:
+    """Write `data` to `path` (a real path), creating folders as needed; a file that is no longer as it was `seen` (see
+    `stamp_of`) is left alone. Returns what a reader of the answer should know
     ("; " and a clause, or ""). Raises ToolError with the system's reason."""
     temporary: Path | None = None
     try:
@@ -54,6 +57,11 @@ def replace_file(ctx: ToolContext, path: Path, data: bytes, shown: str) -> str:
             if before is not None:
                 _copy_attributes(path, fd)
             os.fsync(fd)
+            if seen is not None and (not os.path.lexists(path) or stamp_of(os.stat(path)) != seen):
+                raise ToolError(
+                    f"{shown} was changed by somebody else just now; nothing was written",
+                    hint="read it again, then repeat the change",
+                )
             os.rename(temporary, path)
             temporary = None
             remember(ctx, path, fd)

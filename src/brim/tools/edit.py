@@ -73,7 +73,7 @@ def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
     text = splice(file.text, spans, new, file.newline)
     data = file.encode(text, asked.path)
     saved = checkpoint(ctx, real, file.raw, data)
-    broke = replace_file(ctx, real, data, asked.path)
+    broke = replace_file(ctx, real, data, asked.path, file.seen)
     places = f"{len(spans)} place" + ("" if len(spans) == 1 else "s")
     diff = bounded_diff(file.text, text, asked.path, ctx)
     return ToolOutput(

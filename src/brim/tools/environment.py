@@ -20,7 +20,8 @@ _WORDS = frozenset(
         "PASSWD",
         "PASS",
     }
-    | {"PWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "PAT", "BEARER", "COOKIE", "DSN"}
+    | {"PWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "PAT", "BEARER", "COOKIE", "DSN", "JWT"}
+    | {"AUTHORIZATION", "COOKIES", "PRIVATE"}
 )
 _ENDINGS = ("APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS")
 # Names that look alike and hold none.
@@ -29,6 +30,8 @@ _COUNTS = frozenset({"TOKENS", "KEYS"})
 _KNOWN_VALUES = re.compile(
     r"sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AIza[\w-]{30,}"
     r"|hf_[A-Za-z0-9]{20,}|A(?:KIA|SIA)[A-Z0-9]{16}|gsk_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{40,}"
+    r"|(?i:\bbearer\s+\S{8,}|\bauthorization\s*[:=]|\b(?:account|sharedaccess)key=|\b(?:password|pwd)=\S)"
+    r"|hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/"
     r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}|-----BEGIN [A-Z ]*PRIVATE KEY|^[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@"
 )
 

@@ -13,6 +13,11 @@ from brim.tools.context import FileState, ToolContext
 _HASHED = 16 * 1024 * 1024
 
 
+def stamp_of(stat: os.stat_result) -> tuple[int, int, int]:
+    """What changes, as a rule, whenever somebody writes a file."""
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
 def state_of(fd: int) -> FileState:
     """The present state of an open file; its position is left alone."""
     stat = os.fstat(fd)
@@ -37,7 +42,7 @@ def refuse_changed(ctx: ToolContext, path: Path, shown: str, fd: int) -> None:
     if known is None:
         return
     stat = os.fstat(fd)
-    if (stat.st_mtime_ns, stat.st_size, stat.st_ino) == (known.modified_ns, known.size, known.inode):
+    if stamp_of(stat) == (known.modified_ns, known.size, known.inode):
         return
     now = state_of(fd)
     if now.digest is not None and now.digest == known.digest:

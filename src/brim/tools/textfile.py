@@ -14,7 +14,7 @@ import msgspec
 from brim.errors import ToolError
 from brim.tools.context import ToolContext
 from brim.tools.encodings import SAMPLE, Encoding, detect, first_wide
-from brim.tools.filestate import refuse_changed
+from brim.tools.filestate import refuse_changed, stamp_of
 from brim.tools.paths import open_regular
 
 
@@ -28,6 +28,8 @@ class TextFile(msgspec.Struct, frozen=True):
     text: str
     encoding: Encoding
     only_returns: bool = False
+    seen: tuple[int, int, int] | None = None
+    """What the file was like when it was loaded, as `stamp_of` says it."""
 
     def encode(self, text: str, shown: str) -> bytes:
         """`text` as bytes of this file. Raises ToolError for a character that its encoding does not have."""
@@ -63,6 +65,7 @@ def load_text(ctx: ToolContext, path: Path, shown: str) -> TextFile:
     fd = open_regular(path, shown, ctx.workspace, ctx.granted)
     try:
         refuse_changed(ctx, path, shown, fd)
+        seen = stamp_of(os.fstat(fd))
         size = os.fstat(fd).st_size
         if size > ctx.caps.edit_bytes:
             raise ToolError(
@@ -87,8 +90,8 @@ def load_text(ctx: ToolContext, path: Path, shown: str) -> TextFile:
         encoding = Encoding("latin-1")
         text = raw.decode("latin-1")
     if "\r" in text and "\n" not in text:
-        return TextFile(raw, text.replace("\r", "\n"), encoding, only_returns=True)
-    return TextFile(raw, text, encoding)
+        return TextFile(raw, text.replace("\r", "\n"), encoding, only_returns=True, seen=seen)
+    return TextFile(raw, text, encoding, seen=seen)
 
 
 def _decoded(raw: bytes, encoding: Encoding) -> str | None:

@@ -57,7 +57,7 @@ def _write(asked: WriteArguments, ctx: ToolContext) -> ToolOutput:
             f"[{asked.path} already has this content; {len(data)} bytes, unchanged]", False, {"changed": False}
         )
     saved = checkpoint(ctx, real, None if old is None else old.raw, data)
-    broke = replace_file(ctx, real, data, asked.path)
+    broke = replace_file(ctx, real, data, asked.path, None if old is None else old.seen)
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
     diff = "" if old is None else bounded_diff(old.text, text, asked.path, ctx)
     did = "wrote" if old is not None else "created"
