@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brim
-from brim.errors import BrimError, ConfigError, UsageError
+from brim.errors import BrimError, UsageError
 from brim.formats import violations
 from brim.replay.play import Check, Plays, play
 from brim.replay.policies import FIXED, expand, parse_policy
@@ -35,7 +35,7 @@ def test_names_stand_for_policies() -> None:
         ("mask-3,keep=2", UsageError, "takes no settings"),
         ("auto,window", UsageError, "is no setting"),
         ("auto,window=-5", UsageError, "window=-5"),
-        ("auto,windw=64000", ConfigError, "windw"),
+        ("auto,windw=64000", UsageError, "no setting 'windw'"),
     ],
 )
 def test_wrong_names_are_told(spec: str, error: type[BrimError], told: str) -> None:
@@ -140,3 +140,37 @@ def test_recorded_times_decide_pauses() -> None:
     times = [100.0 + 30 * n + (1_000 if n >= 8 else 0) for n in range(len(messages))]
     totals = play(Transcript("t", messages, times=times), Plays((), DEFAULT)).plays[0].totals
     assert totals.breaks["pause"][0] == 1
+
+
+def test_two_spellings_are_one_policy() -> None:
+    """A policy named twice, in whatever spelling, is played once; its figures are not added to themselves."""
+    assert expand(["mask-5", "mask-05", "everything", "auto,window=64000", "auto, window=64_000"]) == [
+        "mask-5",
+        "auto,window=64000",
+    ]
+    with pytest.raises(UsageError, match="a number of 0"):
+        expand(["mask-00"])
+
+
+@pytest.mark.parametrize("text", ["nan/1", "inf/1", "1e999/1", "1/-0.1", "0/0", "0/1"])
+def test_prices_that_are_none(text: str) -> None:
+    """What no cost can be made of is refused: no number, none that ends, or writing for nothing."""
+    with pytest.raises(UsageError):
+        parse_regime(text)
+
+
+def test_results_with_images_are_cut_and_weighed_by_their_text() -> None:
+    """Fixed policies work on the text of a result that is a list of parts; the image beside it stays, and weighs nothing."""
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400_000}}
+    messages = small_run(14)
+    for n, message in enumerate(messages):
+        if message["role"] == "tool":
+            text = message["content"] + "\n" + "row " * 2_000
+            messages[n] = {**message, "content": [{"type": "text", "text": text}, image]}
+    history = messages[:-1]
+    cut = parse_policy("cut-750").start(Transcript("t", messages), DEFAULT[0]).view(history, None)
+    results = [message["content"] for message in cut if message["role"] == "tool"]
+    assert all(parts[1] is image and "[cut]" in parts[0]["text"] for parts in results)
+    assert all(len(parts[0]["text"]) < 1_600 for parts in results)
+    batches = parse_policy("mask-20k-keep-10").start(Transcript("t", messages), DEFAULT[0]).view(history, None)
+    assert batches == history  # four results of some 2,500 tokens: images would have made it 400,000

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from brim.replay.figures import Figures
 from brim.replay.html import render_html
-from brim.replay.play import Plays
+from brim.replay.play import Plays, play
 from brim.replay.regimes import DEFAULT
 from brim.replay.run import replay
 from brim.replay.sources import read_transcripts
-from shared_replay import runs_file
+from brim.replay.svg import Dot, scatter
+from brim.replay.transcript import Transcript
+from shared_replay import runs_file, small_run
 
 PLAYS = Plays(("mask-3", "last-2", "full", "auto"), DEFAULT, pause_every=5, series=True)
 
@@ -116,3 +119,37 @@ def test_opens_in_a_browser(page: tuple[Path, dict[str, Any]], scheme: Any, tmp_
         browser.close()
     assert asked == [path.as_uri()] and told == []
     assert len(picture) > 20_000
+
+
+def drawn(policies: tuple[str, ...], run: Transcript) -> str:
+    figures = Figures(Plays(policies, DEFAULT[:2], series=True))
+    figures.add("<b>runs</b>.jsonl", play(run, figures.plays))
+    return render_html(figures)
+
+
+def test_names_are_text_wherever_they_stand() -> None:
+    """A conversation, a tool, a file or a model that is named like markup is shown as its name; the data stays whole."""
+    evil = "</script><!--<script><b onx='1'>\"&"
+    messages = [{**m, "name": evil} if m["role"] == "tool" else m for m in small_run(14)]
+    text = drawn(("mask-3", "auto"), Transcript(evil, messages, evil))
+    cells = Cells()
+    cells.feed(text)
+    assert text.count("<script") == text.count("</script") == 2
+    assert "<b>" not in text and "<b " not in text and "<!--" not in text
+    embedded = json.loads(cells.embedded["figures"])
+    assert embedded["files"][0]["file"] == "<b>runs</b>.jsonl"
+    assert embedded["files"][0]["policies"][0]["prices"][0]["worst"]["id"] == evil
+
+
+def test_fixed_policies_alone_are_drawn() -> None:
+    """Without a mode among them the other policies have lines and colours of their own, and one is no `conversations`."""
+    text = drawn(("mask-3",), Transcript("one", small_run(14)))
+    assert text.count("<polyline") == 2 and 'polyline class="c0"' in text
+    assert "1 conversation, 15 requests" in text and "1 conversations" not in text
+
+
+def test_shares_end_at_one() -> None:
+    """No axis of a share goes on above 1, where all policies support everything, either."""
+    plot = scatter([Dot("a", 1.0, 0.5, "c0", "a"), Dot("b", 1.0, 1.0, "c1", "b")], x="x", y="y", most_x=1.0)
+    marks = [float(each) for each in re.findall(r'"tick middle"[^>]*>([\d.]+)<', plot)]
+    assert len(marks) > 1 and max(marks) == 1.0

@@ -81,3 +81,44 @@ def test_other_journals_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no journal"):
         replay(read_transcripts([path]), PLAYS, journal=notes)
     assert notes.read_text() == "my notes\n"
+
+
+def test_a_journal_serves_one_run_at_a_time(tmp_path: Path) -> None:
+    """A second run on a journal in use is refused before it plays anything; the first one's figures stay whole."""
+    path, journal = runs_file(tmp_path), tmp_path / "journal"
+    whole = encode_report(replay(read_transcripts([path]), PLAYS).report())
+
+    def meanwhile(step: Step) -> None:
+        with pytest.raises(UsageError, match="in use by another replay"):
+            replay(read_transcripts([path]), PLAYS, journal=journal)
+
+    assert encode_report(replay(read_transcripts([path]), PLAYS, journal=journal, step=meanwhile).report()) == whole
+    assert encode_report(replay(read_transcripts([path]), PLAYS, journal=journal).report()) == whole
+
+
+def test_files_may_be_added_between_two_runs(tmp_path: Path) -> None:
+    """What was played is known again wherever it stands by then: only new conversations are played."""
+    old, journal = runs_file(tmp_path), tmp_path / "journal"
+    replay(read_transcripts([old]), PLAYS, journal=journal)
+    (tmp_path / "before").mkdir()
+    new = tmp_path / "before" / "more.jsonl"
+    new.write_bytes(old.read_bytes().replace(b"load_config_0", b"load_config_9").splitlines(keepends=True)[0])
+    played: list[str] = []
+
+    def note(transcript: Transcript, plays: Plays) -> Outcome:
+        played.append(transcript.id)
+        return play(transcript, plays)
+
+    both = encode_report(replay(read_transcripts([new, old]), PLAYS, journal=journal, work=note).report())
+    assert both == encode_report(replay(read_transcripts([new, old]), PLAYS).report())
+    assert played == ["run-0"]
+
+
+def test_lone_surrogates_have_a_key(tmp_path: Path) -> None:
+    """A conversation that no UTF-8 can say is kept in the journal like any other."""
+    path, journal = runs_file(tmp_path, 2), tmp_path / "journal"
+    path.write_bytes(path.read_bytes().replace(b"You fix bugs", b"You \\ud83d bugs"))
+    first = encode_report(replay(read_transcripts([path]), PLAYS, journal=journal).report())
+    size = journal.stat().st_size
+    assert encode_report(replay(read_transcripts([path]), PLAYS, journal=journal).report()) == first
+    assert journal.stat().st_size == size

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from brim.replay.transcript import Transcript
 
 
 def audit(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Logs, a brim.db, or folders; default: Claude Code's, codex' and brim's own.",
+            help="Logs, a brim.db, folders, or - for stdin; default: Claude Code's, codex' and brim's own.",
             metavar="[PATHS]",
             show_default=False,
         ),
@@ -33,28 +37,43 @@ def audit(
 
     import msgspec
 
+    from brim.cli.commands.shown import note, say
+    from brim.cli.replay import progress, width_of_terminal
     from brim.errors import UsageError
     from brim.replay.audit import MODES
     from brim.replay.audit import audit as run
     from brim.replay.audit_text import render_audit
+    from brim.replay.files import size_of
     from brim.replay.places import log_places
-    from brim.replay.policies import parse_policy
+    from brim.replay.policies import expand
     from brim.replay.sources import find_files, read_transcripts
 
-    for each in mode or ():
-        parse_policy(each)
+    modes = expand(mode or MODES)
     places = list(paths or log_places(os.environ, Path.home()))
     if not places:
         raise UsageError(
             "no logs of Claude Code, codex or brim on this machine", hint="name files or folders: brim audit PATH"
         )
 
-    def warn(sentence: str) -> None:
-        print(sentence, file=sys.stderr)
+    files = find_files(places)
 
-    transcripts = (found.transcript for found in read_transcripts(find_files(places), warn))
-    report = run(transcripts, modes=mode or MODES, jobs=jobs).report(top)
+    with progress("audit", sum(map(size_of, files))) as shown:
+
+        def transcripts() -> Iterator[Transcript]:
+            for found in read_transcripts(files, note):
+                if shown is not None:
+                    shown(found.file, found.bytes)
+                yield found.transcript
+
+        audited = run(transcripts(), modes=modes, jobs=jobs)
+    if not audited.sessions:
+        where = ", ".join(map(str, places))
+        raise UsageError(f"no sessions in {where}", hint="name files or folders with logs: brim audit PATH")
+    report = audited.report(top)
     if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(report), indent=1).decode() + "\n")
+        say(msgspec.json.format(msgspec.json.encode(report), indent=1).decode())
     else:
-        sys.stdout.write(render_audit(report, top))
+        say(render_audit(report, top, width_of_terminal()).rstrip("\n"))
+        note(
+            "cost and supported: as `brim replay` measures them; with --html it plots the same logs, context by request"
+        )

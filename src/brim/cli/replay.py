@@ -13,8 +13,6 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from brim.replay.run import Step
-
 _POLICY = (
     "everything, mask-10, mask-20k-keep-10, cut-1500, last-20 (any numbers), full, compact, auto with settings "
     "(auto,window=64000), a peer's package (langchain-trim), or fixed, modes, peers for several. May be repeated; "
@@ -27,7 +25,9 @@ _PRICES = (
 
 
 def replay(
-    files: Annotated[list[Path], typer.Argument(help="Transcripts, logs, a brim.db, or folders.", metavar="FILES…")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Transcripts, logs, a brim.db, folders, or - for stdin.", metavar="FILES…")
+    ],
     policy: Annotated[
         list[str] | None, typer.Option("--policy", "-p", help=_POLICY, metavar="NAME", show_default=False)
     ] = None,
@@ -55,20 +55,26 @@ def replay(
     Costs are relative to sending everything. A request is supported where all it used of the history stood in view.
     """
     from brim.replay.figures import encode_report
+    from brim.replay.files import size_of
     from brim.replay.play import Plays
-    from brim.replay.policies import expand, parse_policy
+    from brim.replay.policies import expand
     from brim.replay.regimes import parse_regimes
     from brim.replay.run import replay as run
     from brim.replay.sources import find_files, read_transcripts
-    from brim.replay.table import render_table
+    from brim.replay.table import render_legend, render_table
 
     specs = expand(policy or ())
-    for spec in specs:
-        parse_policy(spec)
     paths = find_files(files)
+    _writable(html, [*paths, *([resume] if resume else [])])
     plays = Plays(tuple(specs), parse_regimes(prices or ()), pause_every, window, series=html is not None)
-    with _progress(sum(path.stat().st_size for path in paths)) as step:
-        figures = run(read_transcripts(paths, _warn), plays, jobs=jobs, engine=engine, journal=resume, step=step)
+    try:
+        with progress("replay", sum(map(size_of, paths))) as shown:
+            step = (lambda done: shown(done.file, done.bytes)) if shown is not None else None
+            figures = run(read_transcripts(paths, _warn), plays, jobs=jobs, engine=engine, journal=resume, step=step)
+    except KeyboardInterrupt:
+        if resume is not None:
+            _warn(f"interrupted; what is done is in {resume}, and the same command goes on from there")
+        raise
     report = figures.report(times=times or not as_json)
     if not figures.all.requests:
         from brim.errors import UsageError
@@ -81,21 +87,52 @@ def replay(
 
         html.write_text(render_html(figures), encoding="utf-8")
         _warn(f"wrote {html}")
-    columns = os.get_terminal_size().columns if sys.stdout.isatty() else None
-    sys.stdout.write(encode_report(report) if as_json else render_table(report, columns))
+    columns = width_of_terminal()
+    _say(encode_report(report) if as_json else render_table(report, columns))
+    if not as_json:
+        _warn(render_legend(report).rstrip())
+
+
+def width_of_terminal() -> int | None:
+    """Columns of the terminal on stdout; None where it is none, or does not say."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None if sys.stdout.isatty() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _writable(html: Path | None, others: list[Path]) -> None:
+    """Refuses, before hours of work, a report that could not be written or would take the place of what is read."""
+    from brim.errors import UsageError
+
+    if html is None:
+        return
+    if any(html.resolve() == other.resolve() for other in others):
+        raise UsageError(f"--html {html} is a file of this replay", hint="name a file of its own: report.html")
+    if html.is_dir() or not html.parent.is_dir() or not os.access(html if html.exists() else html.parent, os.W_OK):
+        raise UsageError(f"cannot write {html}", hint="name a file in a folder that exists")
+
+
+def _say(text: str) -> None:
+    from brim.cli.commands.shown import say
+
+    say(text.rstrip("\n"))
 
 
 def _warn(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
+    from brim.cli.commands.shown import note
+
+    note(sentence)
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[Step], None] | None]:
-    """A bar on stderr where that is a terminal."""
+def progress(what: str, total: int) -> Iterator[Callable[[str, int], None] | None]:
+    """A bar on stderr where that is a terminal, moved by (file, bytes of `total` read); None where it is none."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -105,5 +142,5 @@ def _progress(total: int) -> Iterator[Callable[[Step], None] | None]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("replay", total=total or None)
-        yield lambda step: bar.update(task, completed=step.bytes, description=step.file)
+        task = bar.add_task(what, total=total or None)
+        yield lambda file, done: bar.update(task, completed=done, description=escape(file))

@@ -8,8 +8,10 @@ found and named rather than tried forever.
 
 from __future__ import annotations
 
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from brim.errors import BrimError, UsageError
@@ -51,15 +53,18 @@ def _in_processes(
     transcripts: Iterable[Transcript], plays: Plays, jobs: int, work: Callable[[Transcript, Plays], T]
 ) -> Iterator[T]:
     from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import active_children
 
     source = iter(transcripts)
     held: deque[tuple[Transcript, Future[T]]] = deque()
+    others = set(active_children())
     pool = _pool(jobs)
     try:
         while True:
             while len(held) < AHEAD * jobs and (transcript := next(source, None)) is not None:
                 try:
-                    held.append((transcript, pool.submit(work, transcript, plays)))
+                    with _undisturbed():
+                        held.append((transcript, pool.submit(work, transcript, plays)))
                 except BrokenProcessPool:
                     held.append((transcript, _broken()))
             if not held:
@@ -78,6 +83,10 @@ def _in_processes(
                 continue
             held.popleft()
             yield outcome
+    except KeyboardInterrupt:
+        for worker in set(active_children()) - others:  # or what they are at would be waited for
+            worker.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -88,13 +97,32 @@ def _alone(transcript: Transcript, plays: Plays, work: Callable[[Transcript, Pla
     for _ in range(TRIES):
         with _pool(1) as pool:
             try:
-                return pool.submit(work, transcript, plays).result()
+                with _undisturbed():
+                    future = pool.submit(work, transcript, plays)
+                return future.result()
             except BrokenProcessPool:
                 continue
     raise BrimError(
         f"the worker that played {transcript.id} died {TRIES} times",
         hint="leave that conversation out, or run with --jobs 1 to see why; too little memory is the usual reason",
     )
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Processes started here do not hear Ctrl-C, which a terminal sends to all at once: what is to be done then is for
+    this process to say. It hears of one that came meanwhile right after."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # its own start would lift the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:

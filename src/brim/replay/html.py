@@ -12,9 +12,11 @@ from typing import Any
 
 import msgspec
 
+from brim.budget.bill import fit
 from brim.replay import svg
 from brim.replay.figures import Figures, plays_of
 from brim.replay.play import Outcome
+from brim.replay.table import NAME, count, every
 
 MODES = ("full", "compact", "auto")
 COLOURS = 8
@@ -57,7 +59,7 @@ def _group(group: Mapping[str, Any], timed: Mapping[str, Any], report: Mapping[s
             for policy in group["policies"]
             for price in [policy["prices"][number]]
         ]
-        plot = svg.scatter(dots, x="share of requests supported", y="cost", even=1.0)
+        plot = svg.scatter(dots, x="share of requests supported", y="cost", even=1.0, most_x=1.0)
         yield f"<figure><figcaption>write/read {escape(name)}</figcaption>{plot}</figure>"
     yield "</div>"
     yield "<h3>Figures</h3>"
@@ -90,7 +92,8 @@ def _table(group: Mapping[str, Any], timed: Mapping[str, Any], regimes: Sequence
             )
             worst = price["worst"]
             named = (
-                f"<td data-key='worst' data-value='{worst['cost']}'>{worst['cost']:.2f} {escape(worst['id'])}</td>"
+                f"<td data-key='worst' data-value='{worst['cost']}'>{worst['cost']:.2f} "
+                f"<span title='{escape(worst['id'])}'>{escape(fit(worst['id'], NAME))}</span></td>"
                 if worst
                 else "<td>-</td>"
             )
@@ -126,7 +129,7 @@ def _fill(group: Mapping[str, Any], marks: Mapping[str, str]) -> Iterator[str]:
         pieces = [(kind, filled.get(kind, 0), colours[kind]) for kind in kinds]
         rest = sum(tokens for kind, tokens in filled.items() if kind not in colours)
         rows.append(svg.Bar(_short(policy["policy"]), [*pieces, ("other", rest, "muted")]))
-    yield svg.legend([*((kind, colours[kind]) for kind in kinds), ("other", "muted")])
+    yield _legend(kinds, colours, rows)
     yield "<div class='wide'>" + svg.bars(rows, unit="tokens sent over all requests") + "</div>"
 
 
@@ -147,11 +150,17 @@ def _breaks(group: Mapping[str, Any], regimes: Sequence[str]) -> Iterator[str]:
             pieces = [(what, breaks.get(what, {"lost": 0})["lost"], colours[what]) for what in kinds]
             rest = sum(entry["lost"] for what, entry in breaks.items() if what not in colours)
             bars.append(svg.Bar(_short(name), [*pieces, ("other", rest, "muted")]))
-        yield svg.legend([*((what, colours[what]) for what in kinds), ("other", "muted")])
+        yield _legend(kinds, colours, bars)
         yield "<div class='wide'>" + svg.bars(bars, unit="tokens written that could have been read") + "</div>"
         yield from _break_table(group, regimes)
     else:
         yield "<p>Nowhere: every view extended the one before it.</p>"
+
+
+def _legend(kinds: Sequence[str], colours: Mapping[str, str], rows: Sequence[svg.Bar]) -> str:
+    other = any(value for row in rows for _, value, mark in row.pieces if mark == "muted")
+    entries = [(fit(kind, 2 * NAME), colours[kind]) for kind in kinds]
+    return svg.legend([*entries, *([("other", "muted")] if other else [])])
 
 
 def _break_table(group: Mapping[str, Any], regimes: Sequence[str]) -> Iterator[str]:
@@ -171,13 +180,20 @@ def _break_table(group: Mapping[str, Any], regimes: Sequence[str]) -> Iterator[s
 
 
 def _marks(group: Mapping[str, Any]) -> dict[str, str]:
-    """Colours: brim's modes have their own, everything is ink, the rest is muted."""
+    """Colours: brim's modes have their own, everything is ink, the rest is muted; without a mode the rest has them."""
+    modes = any(policy["policy"].partition(",")[0] in MODES for policy in group["policies"])
     colours: dict[str, str] = {}
     free = iter(range(COLOURS))
     for policy in group["policies"]:
         name = policy["policy"]
-        ours = name.partition(",")[0] in MODES
-        colours[name] = "ink" if name == "everything" else f"c{next(free, COLOURS - 1)}" if ours else "muted"
+        ours = not modes or name.partition(",")[0] in MODES
+        colours[name] = (
+            "ink"
+            if name == "everything"
+            else f"c{number}"
+            if ours and (number := next(free, None)) is not None
+            else "muted"
+        )
     return colours
 
 
@@ -186,11 +202,11 @@ def _short(name: str) -> str:
 
 
 def _told(group: Mapping[str, Any]) -> str:
-    return f"{group['conversations']:,} conversations, {group['requests']:,} requests"
+    return f"{count(group['conversations'], 'conversation')}, {count(group['requests'], 'request')}"
 
 
 def _pause(report: Mapping[str, Any]) -> str:
-    return f", the cache expired at every {report['pause_every']}th request" if report["pause_every"] else ""
+    return f", the cache expired at {every(report['pause_every'])} request" if report["pause_every"] else ""
 
 
 def _only_times(report: Mapping[str, Any]) -> list[Any]:
@@ -208,8 +224,8 @@ def _only_times(report: Mapping[str, Any]) -> list[Any]:
 
 
 def _script(name: str, value: Any) -> str:
-    # "</" would end the element, wherever it stands.
-    text = msgspec.json.encode(value).decode().replace("</", "<\\/")
+    # "</script" would end the element wherever it stands, and "<!--<script" would keep its own end from being seen.
+    text = msgspec.json.encode(value).decode().replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>\n'
 
 
@@ -222,7 +238,7 @@ body { margin:2rem auto; max-width:1000px; padding:0 1rem; background:var(--pape
   font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif; }
 h1 { font-size:1.6rem; } h2 { display:inline; font-size:1.15rem; } h3 { font-size:1rem; margin:1.6rem 0 .4rem; }
 summary { cursor:pointer; padding:.5rem 0; border-top:1px solid var(--line); } summary span { color:var(--soft); }
-.plots { display:grid; grid-template-columns:repeat(auto-fit,minmax(400px,1fr)); gap:.5rem 1rem; }
+.plots { display:grid; grid-template-columns:repeat(auto-fit,minmax(min(400px,100%),1fr)); gap:.5rem 1rem; }
 figure { margin:0; } figcaption { color:var(--soft); } .wide { overflow-x:auto; }
 svg { max-width:100%; height:auto; font:12px system-ui,-apple-system,"Segoe UI",sans-serif; }
 table { border-collapse:collapse; font-variant-numeric:tabular-nums; font-size:13px; }

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from brim.budget import load_settings
+from brim.budget import Settings, load_settings
 from brim.context import Conversation
-from brim.errors import UsageError
+from brim.errors import ConfigError, UsageError
 from brim.replay.policies import Policy, Session, option_names
 from brim.replay.regimes import Regime
 from brim.replay.transcript import Transcript
 from brim.replay.yardstick import Wire
+
+_ASKED = ("max_output", "recall_tool")
+"""What a request may ask for beside the settings."""
 
 
 class ModeSession:
@@ -38,12 +42,23 @@ def mode_policy(mode: str, options: Mapping[str, Any]) -> Policy:
     """
     given = dict(options)
     window, model = given.pop("window", None), given.pop("model", None)
-    if window is not None and (not isinstance(window, int) or window <= 0):
+    if window is not None and (type(window) is not int or window <= 0):
         raise UsageError(f"policy {mode}: window={window}", hint="give tokens, for example window=64000")
+    unknown = [key for key in given if key not in (*_ASKED, *Settings.__struct_fields__)]
+    if unknown:
+        known = ("window", "model", *_ASKED, *Settings.__struct_fields__)
+        near = get_close_matches(unknown[0], known, 1)
+        raise UsageError(
+            f"policy {mode}: no setting {unknown[0]!r}",
+            hint=f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}",
+        )
     prepare = {"mode": mode, "window": window}
-    prepare |= {key: given.pop(key) for key in ("max_output", "recall_tool") if key in given}
+    prepare |= {key: given.pop(key) for key in _ASKED if key in given}
     base = {"price_write": None, "price_read": None, **given}
-    load_settings({key: value for key, value in base.items() if value is not None})
+    try:
+        load_settings({key: value for key, value in base.items() if value is not None})
+    except ConfigError as error:
+        raise UsageError(f"policy {mode}: {error.message}", hint=error.hint) from error
 
     def start(transcript: Transcript, regime: Regime) -> Session:
         settings = dict(given)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 import msgspec
@@ -154,23 +155,30 @@ def parse_policy(spec: str) -> Policy:
         return EVERYTHING
     for pattern, make in _PATTERNS:
         if match := re.fullmatch(pattern, name):
-            if "0" in match.groups():
+            if not all(map(int, match.groups())):
                 raise UsageError(f"policy {spec!r}: a number of 0", hint=f"for example {FIXED[0]}")
             return make(*match.groups())
-    known = ", ".join(["everything", *FIXED, *MODES, *_peers()])
-    raise UsageError(f"no policy {name!r}", hint=f"there are {known}; and fixed, modes, peers for several at once")
+    known = ["everything", *FIXED, *MODES, *_peers(), "fixed", "modes", "peers"]
+    near = [f"did you mean {each}? " for each in get_close_matches(name.lower(), known, 1)]
+    listed = ", ".join(known[:-3])
+    raise UsageError(
+        f"no policy {name!r}", hint=f"{''.join(near)}there are {listed}; and fixed, modes, peers for several at once"
+    )
 
 
 def expand(specs: Iterable[str]) -> list[str]:
-    """The policies named, each once, in order: `fixed`, `modes` and `peers` stand for several, no name for the first two."""
+    """The policies named, each once, in order: `fixed`, `modes` and `peers` stand for several, no name for the first two.
+
+    Two spellings of one policy (mask-5 and mask-05) are one. Raises UsageError as `parse_policy` does.
+    """
     from brim.replay.peers import installed
 
     groups = {"fixed": FIXED, "modes": MODES, "peers": tuple(installed())}
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for spec in list(specs) or ["fixed", "modes"]:
         for each in groups.get(spec, (spec,)):
-            found[each] = None
-    return [spec for spec in found if spec != "everything"]
+            found.setdefault(parse_policy(each).name, each)
+    return [spec for name, spec in found.items() if name != EVERYTHING.name]
 
 
 def _peers() -> Sequence[str]:

@@ -46,6 +46,7 @@ def parse_regime(text: str) -> Regime:
         raise UsageError(
             f"no prices known for {text!r}", hint="name a model that has some, or give write/read: 1.25/0.1"
         )
+    write_price, read_price = round(write_price, 9), round(read_price, 9)  # 0.3 / 3 is 0.09999…
     return Regime(f"{text} ({write_price:g}/{read_price:g})", write_price, read_price)
 
 

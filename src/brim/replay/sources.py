@@ -50,10 +50,10 @@ class Line(NamedTuple):
 
 
 class _Told:
-    """Passes on the first warnings about a file; `finish` says how many more there were."""
+    """Passes on the first warnings of a kind; `finish` says how many `more` there were."""
 
-    def __init__(self, name: str, warn: Warn) -> None:
-        self._name, self._warn, self._count = name, warn, 0
+    def __init__(self, more: str, warn: Warn) -> None:
+        self._more, self._warn, self._count = more, warn, 0
 
     def __call__(self, sentence: str) -> None:
         self._count += 1
@@ -62,7 +62,7 @@ class _Told:
 
     def finish(self) -> None:
         if self._count > TOLD:
-            self._warn(f"{self._name}: {self._count - TOLD:,} more like these")
+            self._warn(self._more.format(f"{self._count - TOLD:,} more"))
 
 
 def read_transcripts(files: Iterable[Path], warn: Warn | None = None) -> Iterator[Found]:
@@ -73,16 +73,19 @@ def read_transcripts(files: Iterable[Path], warn: Warn | None = None) -> Iterato
     paths = list(files)
     names = _names(paths)
     before = 0
+    said = warn or (lambda sentence: None)
+    without = _Told("{} files without a transcript", said)
     for path in paths:
-        tell = _Told(names[path], warn or (lambda sentence: None))
+        tell = _Told(names[path].replace("{", "{{").replace("}", "}}") + ": {} like these", said)
         try:
             with on_disk(path) as there:
-                for transcript, end in _of_file(there, names[path], stem_of(path), tell):
+                for transcript, end in _of_file(there, names[path], stem_of(path), tell, without):
                     yield Found(names[path], transcript, before + end)
         except Broken as error:
             tell(f"{names[path]}: cannot be read, {error}")
         tell.finish()
         before += size_of(path)
+    without.finish()
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
@@ -100,7 +103,7 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def _of_file(path: Path, name: str, stem: str, warn: Warn) -> Iterator[tuple[Transcript, int]]:
+def _of_file(path: Path, name: str, stem: str, warn: Warn, without: Warn) -> Iterator[tuple[Transcript, int]]:
     from brim.replay import logs, sessions
 
     with path.open("rb") as file:
@@ -112,7 +115,7 @@ def _of_file(path: Path, name: str, stem: str, warn: Warn) -> Iterator[tuple[Tra
             return
     shape = _shape(path)
     if shape == "json":
-        yield from _of_json(path, name, stem, warn)
+        yield from _of_json(path, name, stem, warn, without)
     elif shape == "lines":
         for line in _lines(path, name, warn):
             place = f"{name}, line {line.number}"
@@ -124,7 +127,7 @@ def _of_file(path: Path, name: str, stem: str, warn: Warn) -> Iterator[tuple[Tra
         end = lines[-1].end if lines else 0
         yield from ((transcript, end) for transcript in logs.of_log(stem, [line.value for line in lines], warn))
     else:
-        warn(f"{name}: skipped, it {'is empty' if shape == 'empty' else 'holds no transcript'}")
+        without(f"{name}: skipped, it {'is empty' if shape == 'empty' else 'holds no transcript'}")
 
 
 def _shape(path: Path) -> str:
@@ -178,7 +181,7 @@ def _lines(path: Path, name: str, warn: Warn) -> Iterator[Line]:
         warn(f"{name}: read as far as it goes, {error}")
 
 
-def _of_json(path: Path, name: str, stem: str, warn: Warn) -> Iterator[tuple[Transcript, int]]:
+def _of_json(path: Path, name: str, stem: str, warn: Warn, without: Warn) -> Iterator[tuple[Transcript, int]]:
     from brim.replay import logs
 
     size = size_of(path)
@@ -197,7 +200,7 @@ def _of_json(path: Path, name: str, stem: str, warn: Warn) -> Iterator[tuple[Tra
             if transcript is not None:
                 yield transcript, size
     else:
-        warn(f"{name}: skipped, it holds no transcript")
+        without(f"{name}: skipped, it holds no transcript")
 
 
 def _decode(text: bytes) -> Any:

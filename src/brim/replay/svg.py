@@ -42,12 +42,20 @@ class Bar(NamedTuple):
 
 
 def scatter(
-    dots: Sequence[Dot], *, x: str, y: str, even: float | None = None, width: int = 460, height: int = 300
+    dots: Sequence[Dot],
+    *,
+    x: str,
+    y: str,
+    even: float | None = None,
+    most_x: float = math.inf,
+    width: int = 460,
+    height: int = 300,
 ) -> str:
-    """A scatter plot with a label at each dot. `even`: a y value to draw a line at."""
+    """A scatter plot with a label at each dot. `even`: a y value to draw a line at; `most_x`: where the x axis ends at the
+    latest, since a share is never more than 1."""
     left, right, top, bottom = 52, 16, 26, 42
     xs, ys = [dot.x for dot in dots] or [0.0, 1.0], [dot.y for dot in dots] or [0.0, 1.0]
-    x_ticks = ticks(min(xs), max(xs), 4)
+    x_ticks = [t for t in ticks(min(xs), max(xs), 4) if t <= most_x]
     y_ticks = ticks(
         min([*ys, *([even] if even is not None else [])]), max([*ys, *([even] if even is not None else [])]), 5
     )
