@@ -531,3 +531,36 @@ def test_insert_does_not_take_a_body_over_its_bytes() -> None:
         assert brim.prepare(body, window=2600, previous=view.plan, settings={"max_request_bytes": 5_000})
         plan = view.plan
         messages = [*messages, said("assistant", f"{topic}: " + " ".join(f"word{turn}x{n}" for n in range(40)))]
+
+
+def never_awaited(_: Any) -> Any:
+    """An async function handed in where a plain one is wanted."""
+
+    async def write() -> str:
+        return "x"
+
+    return write()
+
+
+@pytest.mark.parametrize("mode", ["compact", "auto"])
+@pytest.mark.parametrize(
+    "write", [lambda _: "SUM \ud800 MARY", never_awaited, lambda _: {"text": "x"}, lambda _: 1 / 0]
+)
+def test_whatever_a_summarizer_gives(mode: str, write: Any) -> None:
+    """A summary with half a character is cleaned, one that is no text is refused: the request goes out in any case."""
+    body = {"model": "gpt-4o", "messages": long_chat(30)}
+    view = brim.prepare(body, mode=mode, window=2500, max_output=100, settings={"summarizer": write})
+    json.dumps(view.request, ensure_ascii=False).encode()
+    assert not violations(view.request, "openai.chat", "openai")
+    assert "summary" in view.plan
+
+
+@pytest.mark.parametrize(
+    "judge", [lambda q, m: [], lambda q, m: [float("nan")] * len(m), lambda q, m: 1 / 0, lambda q, m: "x"]
+)
+def test_whatever_a_relevance_gives(judge: Any) -> None:
+    """Scores that are missing, no numbers or an error: words judge instead, and the report says so."""
+    body = {"model": "gpt-4o", "messages": long_chat(30)}
+    view = brim.prepare(body, window=2500, max_output=100, settings={"relevance": judge})
+    assert not violations(view.request, "openai.chat", "openai")
+    assert any(line["pass"] == "relevance" and "judged by words" in line["failed"] for line in view.report)

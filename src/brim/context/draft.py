@@ -6,6 +6,7 @@ Passes read a draft and return fates; `apply` puts them on. The draft is thrown 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from math import isfinite
 
 import msgspec
 
@@ -58,6 +59,7 @@ class Draft:
         self.ranges: list[Fate] = []
         self.reach = 0
         self.changes = 0
+        self.troubles: list[str] = []
         self.held = self._held()
         self.apply(fates)
         history.changed_from = len(history)
@@ -68,6 +70,21 @@ class Draft:
     def used(self) -> int:
         """Tokens of the view's messages as they stand, the summary and inserts included."""
         return self.total + self.extra
+
+    def relevance(self, question: str, messages: list[Message]) -> list[float] | None:
+        """What the caller's relevance says of messages; None where there is none, or it failed, which the report will say."""
+        judge = self.settings.relevance
+        if judge is None:
+            return None
+        try:
+            scores = [float(score) for score in judge(question, messages)]
+        except Exception as error:  # a caller's model that is down must not break the request being prepared
+            self.troubles.append(f"{type(error).__name__}: {error}"[:200])
+            return None
+        if len(scores) != len(messages) or not all(map(isfinite, scores)):
+            self.troubles.append(f"{len(scores)} scores for {len(messages)} messages, or some that are no numbers")
+            return None
+        return scores
 
     def count(self, text: str) -> int:
         return self.history.counter.count_text(text)

@@ -52,13 +52,11 @@ def recall_for(draft: Draft, question_at: int, gone: Gone) -> Insert | None:
     question, places = history.messages[question_at].text, gone.places
     if not places or not question:
         return None
-    relevance = settings.relevance
-    values = (
-        relevance(question, [history.messages[index] for index in places]) if relevance else gone.index.score(question)
-    )
+    given = draft.relevance(question, [history.messages[index] for index in places])
+    values = given if given is not None else gone.index.score(question)
     ranked = sorted(zip(values, places, strict=True), key=lambda each: (-each[0], each[1]))
     best = ranked[0][0]
-    if best < (0 if relevance else LEAST_SCORE):
+    if best < (0 if given is not None else LEAST_SCORE):
         return None
     room = int(CHOSEN_SHARE / 2 * draft.budget)
     chosen: list[tuple[int, str]] = []

@@ -131,6 +131,9 @@ class Planner:
         self._take_offered(plan, pressed)
         if settings.max_request_bytes is not None and len(self.inserts) > len(plan.inserts):
             self._fit_inserts(plan.inserts, settings.max_request_bytes)
+        for trouble in dict.fromkeys(draft.troubles):
+            self.report.append({"pass": "relevance", "failed": f"{trouble}; judged by words instead"})
+        draft.troubles.clear()
         n = len(draft.history)
         seen = plan.seen
         if draft.now is not None and n > plan.sent.count:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from inspect import isawaitable
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from brim.context.summary import shortened
 from brim.context.wording import WORDING, Language, is_injected, language_of
 from brim.conversation import Message
+from brim.conversation.clean import clean_text
 from brim.errors import ProviderOverflow
 
 Chat = list[dict[str, Any]]
@@ -138,9 +140,11 @@ def run_summarizer(
                 asked = _request(piece, carried, number, len(plan.pieces), budget_tokens, spoken, focus)
                 answer = summarizer(asked)
                 if not isinstance(answer, str):
+                    if isawaitable(answer) and hasattr(answer, "close"):
+                        answer.close()  # an async function: nothing here awaits it
                     kind = type(answer).__name__
                     return SummaryResult(None, calls, f"the summarizer returned {kind}, not text")
-                text = _THOUGHT.sub("", answer).strip()
+                text = _THOUGHT.sub("", clean_text(answer)).strip()
                 if not text:
                     return SummaryResult(None, calls, "the summarizer returned an empty text")
         except ProviderOverflow as error:

@@ -66,9 +66,9 @@ def _scores(draft: Draft, question: str, steps: list[tuple[int, int]], terms: Te
     history = draft.history
     places = [index for first, stop in steps for index in range(first, stop)]
     messages = [draft.history.messages[index] for index in places]
-    relevance = draft.settings.relevance
     counts = [history.terms(index, terms) for index in places]
-    scored = relevance(question, messages) if relevance else score(question, counts)
+    given = draft.relevance(question, messages)
+    scored = given if given is not None else score(question, counts)
     values = dict(zip(places, scored, strict=True))
     out = []
     for first, stop in steps:
