@@ -287,3 +287,54 @@ def test_denying_never_depends_on_order(words: list[str]) -> None:
     rule = parse_rule("rm -rf *", "deny")
     verdicts = {forbids(rule, [known("rm"), *map(known, order)]) for order in (words, words[::-1], sorted(words))}
     assert len(verdicts) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("Read(**/*.{pem,key})", "secrets/deep/x.key"),
+        ("Read({.env,.env.*})", ".env.local"),
+        ("Read(//etc/**)", "/etc/hostname"),
+        ("Read($HOME/.ssh/**)", "~/.ssh/id_rsa"),
+        ("Read(**/id_[rd]sa)", "keys/id_rsa"),
+        ("Read([.]env)", "sub/.env"),
+        ('Read("my secrets/**")', "my secrets/x"),
+        ("Read(my\\ secrets/**)", "my secrets/x"),
+        ("Read(secrets/)", "secrets/x"),
+        ("Read(src/[id]/**)", "src/[id]/page.tsx"),
+        ("Read(src/[id]/**)", "src/i/page.tsx"),
+    ],
+)
+def test_what_forbids_a_path_is_read_as_it_was_meant(rule: str, path: str, tmp_path: Path) -> None:
+    """Braces, classes of characters, quotes and other programs' spellings forbid, to the tool and to a command."""
+    assert check("read", {"path": path}, ["read"], [rule], workspace=tmp_path).decision == "deny"
+    shown = path.replace(" ", "\\ ").replace("[", "\\[").replace("]", "\\]")
+    assert check("bash", f"cat {shown}", ["cat *"], [rule], workspace=tmp_path).decision == "deny"
+
+
+def test_what_allows_a_path_is_read_narrowly(tmp_path: Path) -> None:
+    """In a rule that allows, brackets are a name's own; braces are spread out."""
+    assert check("write", {"path": "src/[id]/a"}, ["write(src/[id]/**)"], workspace=tmp_path).decision == "allow"
+    assert check("write", {"path": "src/i/a"}, ["write(src/[id]/**)"], workspace=tmp_path).decision == "ask"
+    assert check("write", {"path": "b.md"}, ["write({a,b}.md)"], workspace=tmp_path).decision == "allow"
+    assert check("write", {"path": "c.md"}, ["write({a,b}.md)"], workspace=tmp_path).decision == "ask"
+
+
+def test_a_rule_about_writing_leaves_reading_alone(tmp_path: Path) -> None:
+    """Copying out of a folder, and tests and searches in it, are no writing; a program told to write there is."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a").write_text("x\n")
+    allow = ["cp *", "cat *", "grep *", "pytest *", "prettier *", "git *", "patch *", "mytool *", "write(./**)"]
+    for command in (
+        "cp src/a out",
+        "cat src/a",
+        "grep -r x src",
+        "pytest src/test_a.py",
+        "git diff src",
+        "prettier --check src",
+    ):
+        assert check("bash", command, allow, ["edit(src/**)"], workspace=tmp_path).decision == "allow", command
+    for command in ("cp out src/a", "cp -t src out", "prettier --write src", "mytool --out src/a", "mytool --out=src/a",
+                    "git checkout HEAD -- src/a", "git apply x.patch", "patch -p1 < x.patch", "git clone . src/b"):  # fmt: skip
+        assert check("bash", command, allow, ["edit(src/**)"], workspace=tmp_path).decision != "allow", command
+    assert check("bash", "git apply x.patch", allow, ["write(/etc/**)"], workspace=tmp_path).decision == "allow"

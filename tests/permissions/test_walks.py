@@ -177,3 +177,9 @@ def test_read_only_still_reads(tmp_path: Path) -> None:
     assert check("read", {"path": "a"}, ask=["read(a)"], workspace=tmp_path, mode="read-only").decision == "ask"
     server = check("mcp__x__get", {}, allow=["mcp__x__get"], workspace=tmp_path, mode="read-only", read_only=True)
     assert server.decision == "allow"
+
+
+@pytest.mark.parametrize("rule", ['read("secrets/**")', "read({secrets,keys}/**)", "read(./secrets/*.{txt,pem})"])
+def test_every_spelling_of_a_rule_leaves_out(rule: str, tree: Path) -> None:
+    """Quotes and braces in a rule hide nothing from the search."""
+    assert "secrets/key.txt" not in search(tree, "grep", {"pattern": "token"}, deny=[rule]).text

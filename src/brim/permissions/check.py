@@ -129,8 +129,9 @@ def _paths(tool: str, arguments: Mapping[str, Any]) -> list[str]:
         folder = head if head == pattern else head.rpartition("/")[0] + ("/" if "/" in head else "")
         base = found[0] if found else "."
         found.append(folder if folder.startswith(("/", "~")) else os.path.join(base, folder))
-        if ".." in pattern.split("/"):
-            found.append(os.path.join(base, "/".join(part for part in pattern.split("/") if part == "..")))
+        climbs = [part for part in re.split(r"[/{},]", pattern) if part == ".."]
+        if climbs:
+            found.append(os.path.join(base, *climbs))
     if tool in _READS and not found:
         found.append(".")
     return found

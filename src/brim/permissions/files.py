@@ -15,15 +15,10 @@ from brim.permissions.paths import Place, is_guarded, literal_pattern, locate, m
 from brim.permissions.rules import Rule, format_rule, quote_word
 from brim.permissions.values import Call
 from brim.permissions.verdict import Part
-from brim.permissions.words import Word, names
+from brim.permissions.words import Word
 
 LIMITS: tuple[Literal["deny", "ask"], ...] = ("deny", "ask")
 NOTHING = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin")
-WRITERS = names(
-    "cp mv tee touch mkdir ln install dd truncate chmod chown chgrp rsync tar unzip sed patch rm rmdir shred scp split"
-    " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget"
-)
-"""Commands whose arguments may be files they write."""
 
 
 _SYSTEM = re.compile(r"/(etc|usr|bin|sbin|lib|lib64|boot|opt|var/spool)(/|$)")

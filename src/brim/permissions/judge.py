@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from brim.permissions.effects import Effect
-from brim.permissions.files import NOTHING, WRITERS
+from brim.permissions.files import NOTHING
 from brim.permissions.git import git_effects, strip_globals
 from brim.permissions.harmless import (
     FURNITURE,
@@ -25,6 +25,7 @@ from brim.permissions.harmless import (
     is_safe_value,
 )
 from brim.permissions.interpreters import RUNS_CODE
+from brim.permissions.operands import WRITERS
 from brim.permissions.programs import canonical, other_spellings, program_effects
 from brim.permissions.reads import ReadJudge
 from brim.permissions.rules import Rule, allows, forbids, format_rule, plain_name, quote_word

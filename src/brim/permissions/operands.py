@@ -10,7 +10,7 @@ from brim.permissions.contents import SHOWS
 from brim.permissions.effects import read_options
 from brim.permissions.git import strip_globals
 from brim.permissions.programs import canonical
-from brim.permissions.words import Word
+from brim.permissions.words import Word, names
 
 
 def paths_in(word: Word, *, pieces: bool = True) -> list[tuple[str, bool]]:
@@ -80,6 +80,40 @@ def pattern_of(words: Sequence[Word]) -> int | None:
 
 
 _PATTERN_FIRST = {"grep": "efABCmdD", "rg": "eEfgjmABCrMtTd", "sed": "efl", "awk": "FvWeEfil", "jq": "fL"}
+
+
+WRITERS = names(
+    "cp mv tee touch mkdir ln install dd truncate chmod chown chgrp rsync tar unzip sed patch rm rmdir shred scp split"
+    " csplit zip gzip gunzip bzip2 xz 7z ed ex vim nano emacs sort curl wget"
+)
+"""Commands whose arguments may be files they write."""
+_REWRITES = names("black yapf autopep8 gofmt rustfmt isort clang-format dos2unix unix2dos sponge")
+"""Formatters: they write what they are given to read."""
+_COPIES = names("cp install scp rsync")
+_WRITES = re.compile(
+    r"--(write|fix|in-?place|output.*|out.*|prefix|dest.*|target.*|format|save.*|log-file)(=.*)?|-[oOwi]"
+)
+
+
+def written_places(name: str, words: Sequence[Word]) -> set[int]:
+    """Where among its words a command may have a file that it writes: of a copy the last one, of a program that is not
+    known here all of them, where an option says that it writes."""
+    operands = [
+        index for index, word in enumerate(words) if index and not (word.text or word.head or "x").startswith("-")
+    ]
+    options = [word.text or word.head for word in words[1:] if (word.text or word.head).startswith("-")]
+    if name in _COPIES:
+        into = [index for index, word in enumerate(words) if re.match(r"-\w*t|--t", word.text or word.head)]
+        return {*operands[-1:], *into, *(index + 1 for index in into)}
+    if name in WRITERS or name in _REWRITES or any(_WRITES.fullmatch(option) for option in options):
+        return set(range(1, len(words)))
+    if name == "git":
+        verb = strip_globals(words)[1:2]
+        return set(operands) if verb and verb[0].text in _GIT_WRITES else set()
+    return set()
+
+
+_GIT_WRITES = names("clone init worktree checkout restore mv rm apply checkout-index archive bundle submodule")
 
 
 def included(name: str, words: Sequence[Word]) -> list[str]:

@@ -87,20 +87,38 @@ def _normal(path: str, fold: bool) -> str:
 @lru_cache(1024)
 def _compiled(pattern: str, workspace: str, broad: bool, fold: bool) -> tuple[re.Pattern[str], ...]:
     root = os.path.realpath(workspace)
-    text = os.path.expanduser(pattern) if pattern.startswith("~") else pattern
-    anywhere = broad and "/" not in text
-    bases = [root] if not text.startswith("/") else [""]
     found: list[re.Pattern[str]] = []
-    fixed = text
-    while fixed.startswith("./"):
-        fixed = fixed[2:]
-    for base in bases:
-        whole = f"{base}/{fixed}" if base else fixed
+    for text in spellings(pattern, broad):
+        fixed = text
+        while fixed.startswith("./"):
+            fixed = fixed[2:]
+        whole = fixed if text.startswith("/") else f"{root}/{fixed}"
         for each in {whole, _resolved_head(whole)}:
             found.append(re.compile(_normal(_regex(each, broad), fold), re.DOTALL))
-    if anywhere:
-        found.append(re.compile(_normal(".*/" + _regex(fixed, broad), fold), re.DOTALL))
+        if broad and "/" not in text:
+            found.append(re.compile(_normal(".*/" + _regex(fixed, broad), fold), re.DOTALL))
     return tuple(found)
+
+
+def spellings(pattern: str, broad: bool) -> list[str]:
+    """The patterns that one stands for: quotes off, home filled in, `{a,b}` spread out, `//etc` as other programs write
+    `/etc`; what forbids, with its backslashes taken off, too."""
+    text = pattern
+    if len(text) > 2 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1]
+    for variable in ("$HOME/", "${HOME}/"):
+        text = text.replace(variable, "~/", 1) if text.startswith(variable) else text
+    text = os.path.expanduser(text) if text.startswith("~") else text
+    text = re.sub(r"^/{2,}", "/", text)
+    made = [text]
+    while any(_BRACES.search(each) for each in made) and len(made) < 200:
+        made = [f"{each[: found.start()]}{choice}{each[found.end() :]}" for each in made
+                for found in [_BRACES.search(each)] if found for choice in found[1].split(",")
+                ] + [each for each in made if not _BRACES.search(each)]  # fmt: skip
+    return [*made, *(re.sub(r"\\(.)", r"\1", each) for each in made if broad and "\\" in each)]
+
+
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 def _resolved_head(path: str) -> str:
@@ -131,6 +149,11 @@ def _regex(pattern: str, broad: bool) -> str:
         elif pattern[position] == "?":
             made += "[^/]"
             position += 1
+        elif broad and (found := re.compile(r"\[([!^]?)(\]?[^\]/]+)\]").match(pattern, position)) is not None:
+            # what forbids is about the class of characters and about the name as it stands
+            inside = re.sub(r"([\\\[\]^])", r"\\\1", found[2])
+            made += f"(?:[{'^/' if found[1] else ''}{inside}]|{re.escape(found[0])})"
+            position = found.end()
         else:
             made += re.escape(pattern[position])
             position += 1

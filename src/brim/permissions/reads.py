@@ -12,11 +12,20 @@ import re
 from collections.abc import Sequence
 
 from brim.permissions.contents import limited_contents
-from brim.permissions.files import LIMITS, NOTHING, WRITERS, FileJudge
+from brim.permissions.files import LIMITS, NOTHING, FileJudge
 from brim.permissions.git import strip_globals
 from brim.permissions.harmless import LOOKERS, SILENT
-from brim.permissions.operands import folders_of, goes_below, included, known_to_git, paths_in, pattern_of
-from brim.permissions.paths import Place, locate, matching_paths, shown
+from brim.permissions.operands import (
+    WRITERS,
+    folders_of,
+    goes_below,
+    included,
+    known_to_git,
+    paths_in,
+    pattern_of,
+    written_places,
+)
+from brim.permissions.paths import Place, is_below, locate, matching_paths, shown
 from brim.permissions.programs import canonical
 from brim.permissions.rules import Rule
 from brim.permissions.streams import names_found
@@ -68,6 +77,10 @@ class ReadJudge(FileJudge):
                 return
             words = known_to_git(words)
         skipped = pattern_of(words)
+        written = written_places(name, words)
+        if (rule := self.patched(name, words, writes)) is not None:
+            self.doubt(text, f"which files it changes stands in a patch, and there is the rule {rule.text}")
+            return
         for position, word in enumerate(words[1:], 1):
             if position == skipped:
                 continue
@@ -86,12 +99,13 @@ class ReadJudge(FileJudge):
                     self.doubt(text, f"which file {word.raw} is, is not known, and some may not be read or written")
                     return
                 continue
+            limits = writes if position in written or (name not in WRITERS and self.is_outside(word, folders)) else []
             for path, tilde, is_glob in [
                 (*pair, one.glob) for one in word.choices or [word] for pair in paths_in(one, pieces=name != "git")
             ]:
                 for cwd in folders:
                     for each in self.expanded(path, cwd) if is_glob else [path]:
-                        if self.limited_place(Word(each, each, tilde=tilde), cwd, rules, writes, name, text):
+                        if self.limited_place(Word(each, each, tilde=tilde), cwd, rules, limits, name, text):
                             return
         if goes_below(words, folders, self.root):
             named = [word.text for word in words[1:] if word.text and not word.text.startswith("-")]
@@ -118,10 +132,23 @@ class ReadJudge(FileJudge):
             self.add(text, rule.decision, f"it names {shown(place, self.workspace)}: {rule.text}", rule.text)
             return True
         rule = matching_paths(writes, place, self.workspace)
-        if rule is not None and "/" in (word.text or ""):
+        if rule is not None:
             self.add(text, "ask", f"it may write {shown(place, self.workspace)}: {rule.text}", rule.text)
             return True
         return False
+
+    def is_outside(self, word: Word, folders: Sequence[str | None]) -> bool:
+        """Whether a word may name a place outside the workspace."""
+        places = [self.place(Word(path, path, tilde=tilde), cwd) for path, tilde in paths_in(word) for cwd in folders]
+        return any(place is None or not place.inside for place in places)
+
+    def patched(self, name: str, words: Sequence[Word], writes: Sequence[Rule]) -> Rule | None:
+        """The first rule about writing in the workspace that a patch may touch: what it changes stands in it alone."""
+        verb = next((word.text for word in strip_globals(words)[1:2]), None) if name == "git" else None
+        if name != "patch" and verb not in ("apply", "am"):
+            return None
+        return next((rule for rule in writes if not os.path.isabs(os.path.expanduser(rule.pattern or ""))
+                     or is_below(rule.pattern or "", self.root)), None)  # fmt: skip
 
     def git_shows(self, words: Sequence[Word], folders: Sequence[str | None], rules: Sequence[Rule], text: str) -> bool:
         """What git shows without a file's name standing among its words, or inside one. True where a rule is about it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from brim.permissions.paths import Place, is_below, path_matches
+from brim.permissions.paths import Place, is_below, path_matches, spellings
 from brim.permissions.rules import Rule, tool_matches
 
 _SEARCHES = {"grep": ("grep", "read"), "glob": ("glob", "read")}
@@ -56,10 +56,13 @@ def left_out(tool: str, rules: Iterable[Rule], start: str, workspace: Path) -> L
 
 def _may_lie_below(pattern: str, start: str, workspace: Path) -> bool:
     """Whether a pattern can cover anything below a folder: its fixed part lies there, or the folder lies in it."""
-    text = os.path.expanduser(pattern) if pattern.startswith("~") else pattern
+    return any(_lies_below(text, start, workspace) for text in spellings(pattern, True))
+
+
+def _lies_below(text: str, start: str, workspace: Path) -> bool:
     if "/" not in text.rstrip("/"):
         return True  # a name in any folder
-    head = re.split(r"[*?]", text, maxsplit=1)[0]
+    head = re.split(r"[*?\[]", text, maxsplit=1)[0]
     fixed = os.path.realpath(
         os.path.join(os.path.realpath(workspace), head if head == text else os.path.dirname(head) or ".")
     )
