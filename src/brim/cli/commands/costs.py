@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 AXES = ("day", "model", "session", "mode")
 _SINCE = typer.Option("--since", help="From this day on.", metavar="YYYY-MM-DD")
 _PROJECT = typer.Option("--project", "-C", help="Only the project in this folder.", metavar="DIR")
+_NONE = "no requests are recorded here yet; `brim audit` reads the logs of other agents"
 _JSON = typer.Option("--json", help="As JSON.")
 
 
@@ -24,7 +25,7 @@ def cost(
 ) -> None:
     """What requests cost, cached tokens included: US dollars at the prices that held when they were made."""
     from brim.cli.commands.kept import folder_of, open_kept, place_of
-    from brim.cli.commands.shown import say, say_json, table
+    from brim.cli.commands.shown import note, say, say_json, table
     from brim.cli.output import money
     from brim.store.values import short_id
 
@@ -42,6 +43,9 @@ def cost(
         )
         for each in sums
     ]
+    if not sums:
+        note(_NONE)
+        return
     total = sum(each.cost for each in sums)
     unpriced = sum(each.unpriced for each in sums)
     head = (axis, "requests", "in", "of it read from cache", "written to cache", "out", "cost")
@@ -61,7 +65,7 @@ def report(
     recall, or a call that the session had made before.
     """
     from brim.cli.commands.kept import folder_of, open_kept, place_of
-    from brim.cli.commands.shown import say, say_json, table
+    from brim.cli.commands.shown import note, say, say_json, table
     from brim.cli.output import money
 
     axis = _axis(by)
@@ -70,6 +74,9 @@ def report(
         groups = measured(store, axis, day, str(folder_of(project)) if project else None)
     if as_json:
         say_json([{"key": key, **group.as_dict()} for key, group in groups.items()])
+        return
+    if not groups:
+        note(_NONE)
         return
     rows = []
     for key, group in groups.items():
@@ -102,20 +109,19 @@ class Group:
         self.sessions = self.turns = self.whole = self.requests = 0
         self.errors = self.calls = self.recalls = self.refetches = 0
         self.input = self.cached = self.output = 0
-        self.cost: float | None = None
+        self.cost = 0.0
+        self.priced = 0
         self.seconds = 0.0
         self.waits: list[float] = []
 
     def add(self, record: Record) -> None:
-        """One request's tokens, cost and time."""
+        """One request's tokens and time."""
         self.requests += 1
         self.errors += record.error is not None
         self.input += record.input or 0
         self.cached += record.cached_read or 0
         self.output += record.output or 0
         self.seconds += record.duration or 0.0
-        if record.cost is not None:
-            self.cost = (self.cost or 0.0) + record.cost
         if record.ttft is not None:
             self.waits.append(record.ttft)
 
@@ -134,7 +140,7 @@ class Group:
             "input_per_turn": self.input / turns if turns else None,
             "cached": self.cached / self.input if self.input else None,
             "output_per_turn": self.output / turns if turns else None,
-            "cost_per_turn": self.cost / turns if turns and self.cost is not None else None,
+            "cost_per_turn": self.cost / self.priced if self.priced else None,
             "seconds_per_turn": self.seconds / turns if turns else None,
             "ttft": sum(self.waits) / len(self.waits) if self.waits else None,
         }
@@ -150,6 +156,7 @@ def measured(store: Store, axis: str, since: str | None, project: str | None) ->
         messages = [each.message for each in store.load(session.id)]
         made: set[tuple[str, str]] = set()
         touched: set[str] = set()
+        turn: list[tuple[Group, Record]] = []
         at = 0
         for place, record in enumerate(records):
             fresh = messages[at : record.seq]
@@ -168,10 +175,23 @@ def measured(store: Store, axis: str, since: str | None, project: str | None) ->
             group.calls += len(calls)
             group.recalls += recalls
             group.refetches += recalls + again
+            turn.append((group, record))
             if _ends_a_turn(records, place):
                 group.turns += 1
                 group.whole += record.error is None and record.finish not in ("length", "max_tokens", "incomplete")
+                _add_cost(turn)
+                turn.clear()
     return dict(sorted(groups.items()))
+
+
+def _add_cost(turn: list[tuple[Group, Record]]) -> None:
+    """A turn's cost, where the price of each of its requests is known. One that is not would make a turn look cheap, so
+    such turns are left out of cost per turn. A request without usage was refused and cost nothing."""
+    if any(record.cost is None and record.input for _, record in turn) or not any(record.input for _, record in turn):
+        return
+    for group, record in turn:
+        group.cost += record.cost or 0.0
+    turn[-1][0].priced += 1
 
 
 def _ends_a_turn(records: list[Record], place: int) -> bool:
