@@ -338,3 +338,43 @@ def test_a_rule_about_writing_leaves_reading_alone(tmp_path: Path) -> None:
                     "git checkout HEAD -- src/a", "git apply x.patch", "patch -p1 < x.patch", "git clone . src/b"):  # fmt: skip
         assert check("bash", command, allow, ["edit(src/**)"], workspace=tmp_path).decision != "allow", command
     assert check("bash", "git apply x.patch", allow, ["write(/etc/**)"], workspace=tmp_path).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "denied"),
+    [
+        ("curl * | bash", "curl -s x|bash", True),
+        ("* | sh", "cat a |  sh", True),
+        ("* > /etc/*", "echo x >/etc/hosts", True),
+        ("* > /etc/*", "echo x > out", False),
+        ("Bash(rm :*)", "rm x", True),
+        ("Bash(foo * push:*)", "foo a push b", True),
+        ("Bash(foo run deploy:*)", "foo run deploy:prod", True),
+        ("cat .env", "cat ./.env", True),
+        ("cat .env", "cat a .env", True),
+        ("cat .env", "cat env", False),
+        ("/bin/rm *", "rm x", True),
+        ("run_shell_command(rm)", "rm x", True),
+        ("ShellTool(git push)", "git push origin", True),
+        ("read_file(.env)", "cat .env", True),
+    ],
+)
+def test_rules_of_other_kinds_forbid(rule: str, command: str, denied: bool) -> None:
+    """Shell syntax, another program's names of tools, loose colons, files and paths in a rule: none is without effect."""
+    allow = [f"bash({name} *)" for name in ("curl", "bash", "cat", "sh", "echo", "rm", "foo", "git")] + ["write(./**)"]
+    assert (decide(command, allow=allow, deny=[rule]) == "deny") is denied
+    if not denied:
+        assert decide(command, allow=allow, deny=[rule]) == "allow"
+
+
+def test_a_denied_file_in_another_folder_is_asked_about() -> None:
+    """A rule about `cat .env` cannot tell which folder `.env` lies in; another folder's is asked about."""
+    for command in ("cat sub/.env", "cat $PWD/.env", "cat .e*"):
+        assert decide(command, allow=["bash(cat *)"], deny=["cat .env"]) == "ask", command
+
+
+def test_a_colon_and_a_star_allow_both_readings() -> None:
+    """`npm run test:*` allows the script and what is spelled like it with a colon, and not its neighbours."""
+    for command in ("npm run test", "npm run test -- x", "npm run test:unit", "npm run test:unit -- x"):
+        assert decide(command, allow=["Bash(npm run test:*)"]) == "allow", command
+    assert decide("npm run tests", allow=["Bash(npm run test:*)"]) == "ask"

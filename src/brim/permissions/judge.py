@@ -80,6 +80,7 @@ class BashJudge(ReadJudge):
         except RecursionError:
             self.doubt(command, "it is nested too deeply to judge")
         self.looked_up(command)
+        self.spelled_out(command)
         exact = next(
             (r for r in self.bash["allow"] if r.pattern is not None and r.pattern.strip() == command.strip()), None
         )
@@ -104,6 +105,18 @@ class BashJudge(ReadJudge):
             asks = rf"\b(?:which|command\s+-v|type\s+-\w+|hash|whereis)\b[^;&|\n]*\b{re.escape(first)}\b"
             if re.search(asks, command):
                 self.doubt(command, f"it looks up where {first} lies, and there is the rule {rule.text}")
+
+    def spelled_out(self, command: str) -> None:
+        """Rules with shell syntax in them (`curl * | sh`, `* > /etc/*`) are about the command line as it is written."""
+        plain = _operators_tight(command)
+        for decision in ("deny", "ask"):
+            for rule in self.bash[decision]:
+                if rule.pattern is None or not re.search(r"[|<>;&`]|\$\(", rule.pattern):
+                    continue
+                pieces = _operators_tight(rule.pattern).strip("*").split("*")
+                if re.search(".*".join(re.escape(piece) for piece in pieces), plain, re.DOTALL | re.IGNORECASE):
+                    self.add(command, decision, f"it holds what {rule.text} spells out", rule.text)
+                    return
 
     def script(self, text: str, cwds: Sequence[str | None], variables: dict[str, list[Word]], depth: int) -> None:
         if depth > _DEEPEST:
@@ -480,6 +493,11 @@ class BashJudge(ReadJudge):
         if base in SILENT:
             return all(self.stays(word, call) for word in reads)
         return all(self.stays(word, call) for word in [*words[1:], *reads])
+
+
+def _operators_tight(text: str) -> str:
+    """A command line without the blanks around its operators, and single ones elsewhere."""
+    return re.sub(r"\s*([|<>;&]+)\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
 def _is_bare_repository(folder: str) -> bool:

@@ -4,11 +4,12 @@ A pattern for bash is a list of words, compared with the words of a command afte
 quoting nor spacing hides anything. `*` alone at the end stands for any further words, none included; alone between
 other words for exactly one word in an allow rule and for any number in a deny or ask rule; inside a word for characters
 of that word only, but at the end of the last one (`npm run test*`) for further words as well. `git *` does not match
-`gitk`. `git push:*` is another spelling of
-`git push *`. A deny or ask rule without a star covers every further word, too; an allow rule does not.
+`gitk`. `git push:*` is another spelling of `git push *`; as an allow rule `npm run test:*` is about `npm run test:unit`, too.
+A deny or ask rule without a star covers every further word, too; an allow rule does not.
 
 What allows is compared narrowly, what denies broadly: options of a deny rule may stand anywhere and in any spelling
-(`-rf`, `-f -r`, `--recursive --force`), and a command under another path is the same command.
+(`-rf`, `-f -r`, `--recursive --force`), and a command under another path or name (`npm i`, `apt-get`) is the same command.
+One that holds shell syntax (`curl * | sh`) is about the command line as it is written.
 
 A pattern for any other tool is a path (see `brim.permissions.paths`) or, without a path, a glob over the tool's main
 argument. The text of a rule is kept as it was given: what is shown is what is stored.
@@ -61,7 +62,12 @@ class Rule(msgspec.Struct, frozen=True):
 
     def words(self) -> tuple[PatternWord, ...]:
         """The pattern of a bash rule, word by word."""
-        return split_pattern(self.pattern or "*")
+        return split_pattern(self.pattern or "*", always=self.decision != "allow")
+
+    def readings(self) -> tuple[tuple[PatternWord, ...], ...]:
+        """What an allow rule may mean: `npm run test:*` is about `npm run test` and about `npm run test:unit`."""
+        colon = self.pattern is not None and self.pattern.endswith(":*") and not self.pattern.endswith((" :*", "\\:*"))
+        return (self.words(), split_pattern(self.pattern or "*", colon=False)) if colon else (self.words(),)
 
     def exact(self) -> bool:
         """Whether nothing in the pattern is left open."""
@@ -102,8 +108,19 @@ def format_rule(tool: str, pattern: str | None) -> str:
     return tool if pattern is None else f"{tool}({pattern})"
 
 
+_OTHER_NAMES = {
+    "bash": "shell shelltool run_shell_command execute_command run_command runcommand shell_command local_shell",
+    "read": "readfile read_file readfiletool read_many_files", "write": "writefile write_file writefiletool create_file",
+    "edit": "multiedit notebookedit edit_file edittool apply_patch str_replace_editor", "glob": "globtool list_files",
+    "grep": "greptool search_file_content search_files",
+}  # fmt: skip
+"""What other programs call the tools that brim has, so that their rules hold."""
+_TOOL_OF = {name: tool for tool, others in _OTHER_NAMES.items() for name in others.split()}
+
+
 def _tool_name(name: str) -> str:
-    return name.lower() if name.lower() in TOOLS else name
+    plain = name.lower()
+    return plain if plain in TOOLS else _TOOL_OF.get(plain, name)
 
 
 def tool_matches(rule: Rule, tool: str) -> bool:
@@ -114,10 +131,11 @@ def tool_matches(rule: Rule, tool: str) -> bool:
     return re.fullmatch(r"mcp__(?:(?!__).)+", rule.tool) is not None and tool.startswith(f"{rule.tool}__")
 
 
-def split_pattern(pattern: str) -> tuple[PatternWord, ...]:
-    """A pattern's words. Quotes and backslashes make the characters in them plain."""
-    if pattern.endswith(":*") and not pattern.endswith((" :*", "\\:*")) and " *" not in pattern:
-        pattern = pattern[:-2] + " *"
+def split_pattern(pattern: str, *, colon: bool = True, always: bool = False) -> tuple[PatternWord, ...]:
+    """A pattern's words. Quotes and backslashes make the characters in them plain. `colon`: a last `:*` is ` *`, where
+    there is no other ` *`, or `always`."""
+    if colon and pattern.endswith(":*") and not pattern.endswith("\\:*") and (always or " *" not in pattern):
+        pattern = pattern[:-2].rstrip() + " *"
     words: list[PatternWord] = []
     regex, literal, plain, begun, quote = "", "", True, False, ""
     position = 0
@@ -166,7 +184,10 @@ def quote_word(text: str) -> str:
 
 def allows(rule: Rule, words: Sequence[Word]) -> bool:
     """Whether an allow rule for bash covers a command: word by word, nothing skipped, nothing guessed."""
-    pattern = rule.words()
+    return any(_allows(pattern, words) for pattern in rule.readings())
+
+
+def _allows(pattern: Sequence[PatternWord], words: Sequence[Word]) -> bool:
     for position, want in enumerate(pattern):
         if want.star and position == len(pattern) - 1:
             return position > 0 or not words or words[0].text is not None
@@ -275,14 +296,18 @@ def _aligned(
         best = "maybe"
     elif first and want.literal is not None and len(text) > 1 and want.literal.startswith(text):
         best = "maybe"  # npm and others take a subcommand by its first letters
-    is_path = want.literal is not None and (want.literal.startswith(("/", "~", ".")) or "/" in want.literal)
+    is_path = want.literal is not None and (
+        want.literal.startswith("~") or re.search(r"[/.]", want.literal) is not None
+    )
+    if best == "no" and is_path and text.endswith(f"/{(want.literal or '').removeprefix('./')}"):
+        best = "maybe"  # the same name in some folder, which may be this one
     if best != "yes" and (after_option or is_path):
         best = _stronger(best, _aligned(pattern, words[1:], after_option=False))
     return best
 
 
 def _same_path(want: PatternWord, text: str) -> bool:
-    return want.literal is not None and "/" in want.literal and _plain_path(want.literal) == _plain_path(text)
+    return want.literal is not None and "/" in want.literal + text and _plain_path(want.literal) == _plain_path(text)
 
 
 def _plain_path(path: str) -> str:
