@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from brim.errors import UsageError
 from brim.permissions import MODES, check, format_rule, parse_rule, parse_rules
-from brim.permissions.rules import allows, forbids, quote_word, split_pattern
+from brim.permissions.rules import allows, covers_text, forbids, quote_word, split_pattern
 from brim.permissions.words import known
 
 
@@ -378,3 +379,10 @@ def test_a_colon_and_a_star_allow_both_readings() -> None:
     for command in ("npm run test", "npm run test -- x", "npm run test:unit", "npm run test:unit -- x"):
         assert decide(command, allow=["Bash(npm run test:*)"]) == "allow", command
     assert decide("npm run tests", allow=["Bash(npm run test:*)"]) == "ask"
+
+
+@given(st.text(alphabet="ab*", max_size=8), st.text(alphabet="ab", max_size=10))
+def test_stars_over_a_whole_text_are_any_characters(pattern: str, text: str) -> None:
+    """The linear comparison says what the regular expression says."""
+    regex = "".join(".*" if char == "*" else char for char in pattern)
+    assert covers_text(pattern, text) is (re.fullmatch(regex, text) is not None)

@@ -28,7 +28,7 @@ from brim.permissions.interpreters import RUNS_CODE
 from brim.permissions.operands import WRITERS
 from brim.permissions.programs import canonical, other_spellings, program_effects
 from brim.permissions.reads import ReadJudge
-from brim.permissions.rules import Rule, allows, forbids, format_rule, plain_name, quote_word
+from brim.permissions.rules import Rule, allows, covers_text, forbids, format_rule, plain_name, quote_word
 from brim.permissions.shell import parse_script
 from brim.permissions.values import Call, Script
 from brim.permissions.verdict import Part
@@ -108,13 +108,12 @@ class BashJudge(ReadJudge):
 
     def spelled_out(self, command: str) -> None:
         """Rules with shell syntax in them (`curl * | sh`, `* > /etc/*`) are about the command line as it is written."""
-        plain = _operators_tight(command)
+        plain = _operators_tight(command).casefold()
         for decision in ("deny", "ask"):
             for rule in self.bash[decision]:
                 if rule.pattern is None or not re.search(r"[|<>;&`]|\$\(", rule.pattern):
                     continue
-                pieces = _operators_tight(rule.pattern).strip("*").split("*")
-                if re.search(".*".join(re.escape(piece) for piece in pieces), plain, re.DOTALL | re.IGNORECASE):
+                if covers_text(f"*{_operators_tight(rule.pattern).casefold()}*", plain):
                     self.add(command, decision, f"it holds what {rule.text} spells out", rule.text)
                     return
 

@@ -253,8 +253,24 @@ def _as_text(pattern: str, words: Sequence[Word]) -> bool:
     """Whether a pattern with stars covers the command as one text: `*--no-verify*`, `git commit * -n *`."""
     if any(word.text is None for word in words):
         return False
-    regex = "".join(".*" if char == "*" else re.escape(char) for char in pattern)
-    return re.fullmatch(regex, " ".join(word.text or "" for word in words), re.DOTALL) is not None
+    return covers_text(pattern, " ".join(word.text or "" for word in words))
+
+
+def covers_text(pattern: str, text: str) -> bool:
+    """Whether a pattern whose stars are any characters covers a whole text. Linear in the text, whatever the pattern."""
+    first, *others = pattern.split("*")
+    if not others:
+        return pattern == text
+    *between, last = others
+    if not text.startswith(first):
+        return False
+    position = len(first)
+    for piece in between:
+        found = text.find(piece, position)
+        if found < 0:
+            return False
+        position = found + len(piece)
+    return len(text) - position >= len(last) and text.endswith(last)
 
 
 def _weaker(one: Match, other: Match) -> Match:
