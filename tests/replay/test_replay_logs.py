@@ -13,6 +13,7 @@ from brim.conversation import assistant, user
 from brim.replay.audit import Audit, audit
 from brim.replay.sources import find_files, read_transcripts
 from brim.replay.transcript import Transcript
+from brim.replay.yardstick import text_of
 from brim.store import open_store
 from shared_replay import write_lines
 
@@ -251,6 +252,36 @@ def test_codex_requests_beside_the_conversation_and_forks(tmp_path: Path) -> Non
         "gpt-5-codex": (3, 16_600, 10_496),
         "gpt-5.1-codex": (2, 4_100, 1_900),
     }
+
+
+def test_turns_that_codex_took_back(tmp_path: Path) -> None:
+    """A turn the user rolled back is no part of the conversation, and its request was paid for all the same."""
+    count = Counts()
+    lines = codex_session(count)
+    back = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}
+    told = said("user", "<environment_context>…</environment_context>")
+    lines += [told, back, said("user", "otherwise")]
+    lines += [said("assistant", "run_it otherwise"), count(2_050, 0, 20)]
+    (session,) = read(write_lines(tmp_path / "rollout-1.jsonl", lines))
+    assert [text_of(m) for m in session.messages][-3:] == ["run_it is fixed", "otherwise", "run_it otherwise"]
+    assert sorted(row["prompt_tokens"] for row in session.aside) == [2_000, 6_000]
+    assert audited(tmp_path).report()["spent"]["input"] == 5_000 + 5_600 + 6_000 + 2_000 + 2_050
+
+
+def test_what_was_typed_meanwhile_is_said(tmp_path: Path) -> None:
+    """What a user typed while Claude Code was at work, which its log keeps as an attachment, is a message of the user."""
+    log = Log("s1")
+    log.user("fix it")
+    log.answer("m1", text("I look"), used=(10, 0, 90, 5))
+    log.add(
+        "attachment", None, attachment={"type": "queued_command", "prompt": "and src/a_b.py", "commandMode": "prompt"}
+    )
+    log.add("attachment", None, attachment={"type": "queued_command", "prompt": [text("that, too")]})
+    log.add("attachment", None, attachment={"type": "diagnostics", "files": []})
+    log.answer("m2", text("src/a_b.py it is"), used=(10, 0, 90, 5))
+    (session,) = read(write_lines(tmp_path / "s1.jsonl", log.lines))
+    assert [m["role"][0] for m in session.messages] == ["u", "a", "u", "u", "a"]
+    assert [text_of(m) for m in session.messages[2:4]] == ["and src/a_b.py", "that, too"]
 
 
 def test_the_first_forms_of_codex_logs(tmp_path: Path) -> None:

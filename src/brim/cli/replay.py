@@ -90,7 +90,7 @@ def replay(
     columns = width_of_terminal()
     _say(encode_report(report) if as_json else render_table(report, columns))
     if not as_json:
-        _warn(render_legend(report).rstrip())
+        _warn("\n" + render_legend(report, columns).rstrip())
 
 
 def width_of_terminal() -> int | None:

@@ -15,6 +15,7 @@ from brim.conversation import Message
 from brim.errors import BrimError
 from brim.replay.shapes import Unreadable, chat_messages
 from brim.replay.transcript import Transcript, printable
+from brim.replay.yardstick import text_of
 from brim.store import claude_code
 
 Warn = Callable[[str], None]
@@ -187,6 +188,13 @@ class Chat:
         else:
             self.usage[index] = usage
 
+    def rewind(self, index: int) -> None:
+        """Takes back the messages from `index` on, as a user did; the requests that led to them were made all the same."""
+        self.aside += [self.usage.pop(n) for n in sorted(self.usage) if n >= index]
+        self.compactions = [n for n in self.compactions if n <= index]
+        del self.messages[index:], self.times[index:]
+        self.close()
+
     def transcript(self, model: str | None, kind: str) -> Transcript:
         times = self.times if any(time is not None for time in self.times) else []
         name, model = printable(self.name), printable(model) if model else None
@@ -310,6 +318,11 @@ def _codex(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Transc
             chat.compactions.append(len(chat.messages))
         elif kind == "response_item" and (item := _item(payload)) is not None:
             chat.add(item, "openai.responses", at)
+        elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
+            turns = payload.get("num_turns")
+            asked = [n for n, message in enumerate(chat.messages) if _is_asked(message)]
+            if type(turns) is int and turns > 0 and asked:
+                chat.rewind(asked[max(0, len(asked) - turns)])
         elif kind == "event_msg" and payload.get("type") == "token_count":
             info = payload.get("info")
             if isinstance(info, dict) and info.get("total_token_usage") != total:  # repeated when limits change
@@ -318,6 +331,14 @@ def _codex(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Transc
                     chat.used(_codex_usage(last, model, _answer_id(chat, total)))
                 chat.close()
     return chat.transcript(model, "codex")
+
+
+_TOLD = ("<environment_context", "<user_instructions", "<turn_aborted", "# AGENTS.md")
+"""How messages begin that codex writes in the user's name: they open no turn."""
+
+
+def _is_asked(message: Mapping[str, Any]) -> bool:
+    return message["role"] == "user" and not text_of(message).lstrip().startswith(_TOLD)
 
 
 def _item(item: Mapping[str, Any]) -> Mapping[str, Any] | None:

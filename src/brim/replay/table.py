@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,11 +30,14 @@ def render_table(report: dict[str, Any], width: int | None = None) -> str:
     return "\n".join(line for group in groups for line in _group(group, report, width)) + "\n"
 
 
-def render_legend(report: dict[str, Any]) -> str:
-    """What the columns say, for who reads the table for the first time."""
+def render_legend(report: dict[str, Any], width: int | None = None) -> str:
+    """What the columns say, for who reads the table for the first time, on lines of at most `width` columns."""
     more = len(report["files"]) - 1
-    left_out = f"{more:,} files added up; --json and --html have each by itself\n" if more >= MANY else ""
-    return left_out + _LEGEND
+    left_out = [f"{more:,} files added up; --json and --html have each by itself"] if more >= MANY else []
+    lines = [*left_out, *_LEGEND.splitlines()]
+    if width is not None:
+        lines = [wrap for line in lines for wrap in textwrap.wrap(line, max(width, 24), subsequent_indent=" " * 11)]
+    return "\n".join(lines) + "\n"
 
 
 def _group(group: dict[str, Any], report: dict[str, Any], width: int | None) -> Iterator[str]:

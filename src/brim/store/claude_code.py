@@ -37,7 +37,7 @@ def is_entry(value: Mapping[str, Any]) -> bool:
 
 def read(values: Sequence[Any], places: Sequence[str]) -> Log:
     """The conversation in the lines of a log; `places` says where each line stands."""
-    lines = [(value, place) for value, place in zip(values, places, strict=True) if isinstance(value, Mapping)]
+    lines = [(_said(value), place) for value, place in zip(values, places, strict=True) if isinstance(value, Mapping)]
     title = next((str(v["summary"]) for v, _ in lines if v.get("type") == "summary" and v.get("summary")), None)
     main = [(v, place) for v, place in lines if v.get("uuid") and not v.get("isSidechain")]
     kept = _conversation([value for value, _ in main])
@@ -77,6 +77,17 @@ def seconds(stamp: Any) -> float | None:
     except ValueError:
         return None
     return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def _said(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The line itself; what the user typed while an answer was being made, which the log keeps as an attachment alone, as
+    the user's line that it is."""
+    attached = value.get("attachment")
+    if value.get("type") != "attachment" or not isinstance(attached, Mapping):
+        return value
+    if attached.get("type") != "queued_command" or not isinstance(attached.get("prompt"), (str, list)):
+        return value
+    return {**value, "type": "user", "message": {"role": "user", "content": attached["prompt"]}}
 
 
 def _conversation(main: Sequence[Mapping[str, Any]]) -> set[str]:
