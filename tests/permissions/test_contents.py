@@ -130,6 +130,11 @@ def test_untracked_files_are_not_shown(tree: Path) -> None:
     for command in ("git diff", "git show", "git log -p", "git show HEAD:src/a.py"):
         assert check("bash", command, ["git *"], ["read(.env)"], workspace=tree).decision == "allow", command
     assert check("bash", "git show HEAD:.env", ["git *"], ["read(.env)"], workspace=tree).decision == "deny"
+    for spec in ("'*env'", "':(icase).ENV'", "':(glob).e*'"):
+        command = f"git show HEAD -- {spec}"
+        assert check("bash", command, ["git *"], ["read(.env)"], workspace=tree).decision == "ask", (
+            "it may have been tracked once"
+        )
 
 
 def test_an_object_id_is_a_name_too(tree: Path) -> None:

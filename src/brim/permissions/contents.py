@@ -77,6 +77,13 @@ class Shown(msgspec.Struct, frozen=True):
     specs: tuple[Spec, ...] = ()
     unnamed: bool = False
 
+    def is_after(self, name: str) -> bool:
+        """Whether a pathspec with stars or magic, and not just a folder or all there is, takes in a name."""
+        return self.covers(name) and any(
+            not spec.negative and spec.covers(name) and (spec.fold or re.search(r"[*?\[]", spec.pattern))
+            for spec in self.specs
+        )
+
     def covers(self, name: str) -> bool:
         """Whether a tracked file (by its name below the repository's top) is swept over."""
         if not self.sweeps or any(spec.negative and spec.covers(name) for spec in self.specs):
@@ -119,6 +126,11 @@ def limited_contents(
         for rule in rules:
             if path_matches(rule, Place(path, path, True), workspace):
                 return rule, name, named
+    for rule in rules:
+        # history may hold what is tracked no more: a pattern that was made to find it does
+        gone = os.path.relpath(os.path.join(os.path.realpath(workspace), rule.pattern or "."), repository.top)
+        if not re.search(r"[*?\[{]", gone) and shown.is_after(gone):
+            return rule, gone, False
     return None
 
 
