@@ -140,6 +140,35 @@ def test_damaged_lines(store: Store, damage: str) -> None:
     assert warning.startswith("log.jsonl, line 3:")
 
 
+def test_records_that_ran_into_each_other(store: Store) -> None:
+    """Two records on one line, a whole one behind a torn one, raw control characters, nesting that nothing can read, another
+    program's roles: what is whole is kept, what is not is named."""
+    one, two, three = ({"role": "user", "content": text} for text in ("one", "two", 'three {"role": 1}'))
+    deep = "[" * 200_000 + "]" * 200_000
+    lines = [
+        json.dumps(one) + json.dumps(two),
+        '{"role": "user", "content": "torn {"a": 1} and' + json.dumps(three),
+        '{"role": "user", "content": "a\ttab\x01"}',
+        '{"role": "user", "content": ' + deep + "}",
+        '{"role": "model", "content": "from a model"}',
+        '{"role": "narrator", "content": "who is this"}',
+    ]
+    found = store.import_session("\n".join(lines).encode(), project="/w", name="log")
+    texts = [each.message.text for each in store.load(found.session.id)]
+    assert texts == ["one", "two", three["content"], "a\ttab\x01", "from a model"]
+    assert [each.split(": ")[0] for each in found.warnings] == [f"log, line {n}" for n in (1, 2, 4, 6)]
+    assert "torn record" in found.warnings[1] and "narrator" in found.warnings[3]
+    assert store.load(found.session.id)[4].message.role == "assistant"
+
+
+def test_a_file_in_utf_16(store: Store) -> None:
+    """What Windows' shells write with `>` is read like any other."""
+    lines = "\r\n".join(json.dumps({"role": "user", "content": f"Grüße {n}"}, ensure_ascii=False) for n in range(3))
+    found = store.import_session(lines.encode("utf-16"), project="/w", name="log")
+    assert [each.message.text for each in store.load(found.session.id)] == [f"Grüße {n}" for n in range(3)]
+    assert found.warnings == []
+
+
 def test_old_file_with_lone_surrogates(store: Store) -> None:
     """A file that already holds half characters imports clean, and so does a list from memory."""
     bad = {"role": "user", "content": "status \ud83d… failed \udc00 and fine 🔥"}

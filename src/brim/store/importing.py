@@ -7,6 +7,7 @@ a line). What cannot be read is skipped and named with its file and line; everyt
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
     from brim.store.store import Store
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any] | Sequence[Any]"
+
+_JSON = json.JSONDecoder(strict=False)
+_MOST_BEGINNINGS = 200
+"""So many places of a torn line are tried as the beginning of a whole record."""
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_OTHER_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant", "gpt": "assistant"}
+"""What other programs call them."""
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -120,7 +128,7 @@ def _read(source: Source, name: str | None, warnings: list[str]) -> tuple[list[E
 def _parse(data: bytes, called: str, warnings: list[str]) -> list[Entry]:
     if data.startswith(b"SQLite format 3\0"):
         raise UsageError(f"{called} is a database", hint="llm's log: `llm logs -n 0 --json > file`, then import that")
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    data = _as_utf8(data)
     whole = _decode(data.strip())
     if isinstance(whole, list):
         return [Entry(value, f"{called}, entry {n}") for n, value in enumerate(whole, 1)]
@@ -135,23 +143,57 @@ def _parse(data: bytes, called: str, warnings: list[str]) -> list[Entry]:
         if value is None:
             value = _decode(line.strip(b"\0 \t\r")) or _decode(line.decode("utf-8", "replace").encode())
             if value is None:
-                why = f"{line.count(0)} NUL bytes" if 0 in line else "no JSON"
-                warnings.append(f"{place}: skipped, {why}")
+                glued, why = _unglue(line)
+                warnings.append(f"{place}: {'mended' if glued else 'skipped'}, {why}")
+                entries += [Entry(each, place) for each in glued]
                 continue
             warnings.append(f"{place}: mended, it had {'NUL bytes' if 0 in line else 'bytes that are no UTF-8'} in it")
         entries.append(Entry(value, place))
     return entries
 
 
+def _as_utf8(data: bytes) -> bytes:
+    """The text without its byte order mark; that of UTF-16, which Windows' shells write, as UTF-8."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _unglue(line: bytes) -> tuple[list[Any], str]:
+    """The values of a line that is not one value, and what is wrong with it: several records on one line, or a whole one
+    behind the beginning of one that was never written to its end."""
+    found: list[Any] = []
+    rest = line.decode("utf-8", "replace").strip("\0 \t\r")
+    while rest:
+        try:
+            value, end = _JSON.raw_decode(rest)
+        except (ValueError, RecursionError):
+            break
+        found.append(clean_value(value)[0])
+        rest = rest[end:].lstrip("\0 \t\r")
+    if not rest:
+        return found, "it holds several records"
+    start = 0
+    for _ in range(_MOST_BEGINNINGS):
+        start = rest.find('{"', start + 1)
+        if start < 0:
+            break
+        value = _decode(rest[start:].encode("utf-8", "replace"))
+        if value is not None:  # it goes to the line's end, as no part of a torn record does
+            return [*found, value], "a torn record stands before a whole one"
+    nuls = line.count(0)
+    return found, "what follows is no JSON" if found else f"{nuls} NUL bytes" if nuls else "no JSON"
+
+
 def _decode(text: bytes) -> Any:
-    """The JSON value, cleaned of lone surrogates; None where it is none."""
+    """The JSON value, cleaned of lone surrogates; None where it is none, or nested deeper than anything can read."""
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
-        # json takes the lone surrogates that older writers escaped, and NaN
-        return clean_value(json.loads(text))[0]
+        # takes the lone surrogates that older writers escaped, NaN, and raw control characters in strings
+        return clean_value(_JSON.decode(text.decode()))[0]
     except (ValueError, RecursionError):
         return None
 
@@ -194,8 +236,19 @@ def _api_of(values: Iterable[Mapping[str, Any]]) -> str:
 def _from_messages(entries: Iterable[Entry], api: str, now: float, warnings: list[str]) -> Found:
     found = Found("messages")
     for entry in entries:
+        if _foreign_role(entry.value):
+            role = entry.value["role"]
+            if role.lower() not in _OTHER_ROLES:
+                warnings.append(f"{entry.place}: skipped, its role is {role!r}")
+                continue
+            entry = Entry({**entry.value, "role": _OTHER_ROLES[role.lower()]}, entry.place)
         found.messages += [(message, Facts(now)) for message in _parse_message(entry, api, warnings)]
     return found
+
+
+def _foreign_role(value: Any) -> bool:
+    role = value.get("role") if isinstance(value, Mapping) else None
+    return isinstance(role, str) and role not in _ROLES
 
 
 def _parse_message(entry: Entry, api: str, warnings: list[str]) -> list[Message]:
@@ -219,9 +272,12 @@ def _from_body(body: Mapping[str, Any], called: str, now: float, warnings: list[
     head = {"model": body["model"]} if isinstance(body.get("model"), str) else {}
     try:
         messages = parse_request(body, api).messages
-    except BrimError:  # one bad message must not cost the others
+    except BrimError:
         if not isinstance(turns, list):
             raise
+        messages = None
+    if messages is None or any(map(_foreign_role, listed)):  # one bad message must not cost the others
+        assert isinstance(turns, list)
         found = _from_messages(
             [Entry(each, f"{called}, message {n}") for n, each in enumerate(turns)], api, now, warnings
         )
