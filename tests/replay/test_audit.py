@@ -159,14 +159,15 @@ def test_resumed_sessions_are_paid_once(tmp_path: Path) -> None:
 
 def test_places_of_logs(tmp_path: Path) -> None:
     """The logs of Claude Code, codex and brim are looked for where each keeps them, and where the environment says."""
-    for folder in (".claude/projects", ".codex/sessions", "data", "elsewhere/sessions"):
+    logs = (".claude/projects", ".config/claude/projects", ".codex/sessions", ".codex/archived_sessions")
+    for folder in (*logs, "data", "elsewhere/sessions"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "data" / "brim.db").touch()
     env = {"BRIM_DATA_DIR": str(tmp_path / "data")}
     found = [str(path.relative_to(tmp_path)) for path in log_places(env, tmp_path)]
-    assert found == [".claude/projects", ".codex/sessions", "data/brim.db"]
-    env["CODEX_HOME"] = str(tmp_path / "elsewhere")
-    assert log_places(env, tmp_path)[1] == tmp_path / "elsewhere" / "sessions"
+    assert found == [*logs, "data/brim.db"]
+    env |= {"CODEX_HOME": str(tmp_path / "elsewhere"), "CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
+    assert log_places(env, tmp_path)[:2] == [tmp_path / ".claude" / "projects", tmp_path / "elsewhere" / "sessions"]
 
 
 def test_the_command_reads_and_never_writes(tmp_path: Path) -> None:
