@@ -10,7 +10,7 @@ import msgspec
 from brim.context import notices
 from brim.context.history import History
 from brim.context.plan import Fate, Insert, Plan
-from brim.context.repair import ALTERNATE
+from brim.context.repair import ALTERNATE, USER_FIRST, stands_apart
 from brim.conversation import Message, Text, assistant, range_handle, system, user
 
 APART = frozenset({"anthropic", "openai-strict", "mistral", "gemini"})
@@ -115,6 +115,8 @@ def _join(
         return
     before = next((message.role for message in reversed(out) if message.role != "system"), None)
     line = seam_between(before, following.role, dialect)
+    if before is None and dialect in USER_FIRST and following.role == "system" and not stands_apart(following):
+        line = "user"
     if line is not None:
         text = notices.seam(gap[1] - gap[0], range_handle(messages, *gap))
         out.append(user(text) if line == "user" else assistant(text))

@@ -66,12 +66,17 @@ def repair(
 
 
 def _user_first(messages: list[Message], done: list[Repair]) -> list[Message]:
-    at = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    at = next((at for at, message in enumerate(messages) if not stands_apart(message)), len(messages))
     if at == len(messages) or messages[at].role == "user":
         return messages
     done[:] = [msgspec.structs.replace(each, at=each.at + (each.at >= at)) for each in done]
     done.append(Repair(at, f"a user's line before the first {messages[at].role} message, which this API wants there"))
     return [*messages[:at], GO_ON, *messages[at:]]
+
+
+def stands_apart(message: Message) -> bool:
+    """A system message that is none of the turns: an entry of Anthropic's `messages` is one."""
+    return message.role == "system" and not (message.api == "anthropic.messages" and isinstance(message.wire, Mapping))
 
 
 def is_blank(message: Message) -> bool:

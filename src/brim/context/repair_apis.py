@@ -148,6 +148,7 @@ def whole_server_tools(messages: Sequence[Message], done: list[Repair]) -> Seque
     web_search_tool_result block"). One that was interrupted goes, as does a result without its call. A call may wait
     at the end of the history, since the API goes on from there, and in the newest turn, where it is a program that called
     tools: its result comes with a later message."""
+    messages = _once(messages, done)
     called: dict[str, int] = {}
     answered: dict[str, int] = {}
     programs: set[str] = set()
@@ -180,6 +181,26 @@ def whole_server_tools(messages: Sequence[Message], done: list[Repair]) -> Seque
         out[at] = msgspec.structs.replace(messages[at], parts=parts, edited=True)
         done.append(Repair(at, f"a call that the provider runs, or its result, {LOOSE}: left out"))
     return out
+
+
+def _once(messages: Sequence[Message], done: list[Repair]) -> Sequence[Message]:
+    """The second of two such blocks under one id goes: ids must be unique there, too."""
+    seen: set[tuple[str, str]] = set()
+    out: list[Message] | None = None
+    for at, message in enumerate(messages):
+        kept: list[Part] = []
+        for part in message.parts if message.role == "assistant" else ():
+            id = _server_id(part)
+            if id is not None and isinstance(part, Opaque):
+                if (part.kind, id) in seen:
+                    continue
+                seen.add((part.kind, id))
+            kept.append(part)
+        if message.role == "assistant" and len(kept) != len(message.parts):
+            out = list(messages) if out is None else out
+            out[at] = msgspec.structs.replace(message, parts=tuple(kept), edited=True)
+            done.append(Repair(at, "a call that the provider runs, or its result, stood twice: the second left out"))
+    return messages if out is None else out
 
 
 def _server_id(part: Part) -> str | None:
