@@ -123,7 +123,8 @@ def test_ignored_noise_and_secret_files_are_never_shown(workspace: Path, retriev
         write(workspace / name, f"{word}\n")
     write(workspace / "key.txt", f"{word}\n-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n")
     write(workspace / "open.md", f"{word}\n")
-    assert paths(retriever, word) == ["open.md"]
+    write(workspace / "scripts/node_modules", f"{word}\n")  # a file, whatever its name
+    assert sorted(paths(retriever, word)) == ["open.md", "scripts/node_modules"]
 
 
 def test_what_may_not_be_read_is_not_shown(retriever: Retriever) -> None:

@@ -95,7 +95,8 @@ def list_paths(workspace: Path, ripgrep: str, noise: Sequence[str]) -> list[str]
     command = [ripgrep, "--files", "--null", "--no-config", "--no-messages"]
     if not any((folder / ".git").exists() for folder in (workspace, *workspace.parents)):
         command += ["--no-require-git", "--no-ignore-parent"]
-    command += [f"--glob=!**/{name}" for name in (*noise, *_NOISE_FOLDERS)]
+    # with the stroke only folders are meant: a script called `build` is a file like any other
+    command += [f"--glob=!**/{name}/" for name in (*noise, *_NOISE_FOLDERS)]
     try:
         done = subprocess.run(
             command, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
