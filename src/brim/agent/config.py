@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from brim.agent.effort import EFFORTS
+from brim.agent.misfits import place_of, plain_type_error
 from brim.agent.permit import MODES
 from brim.agent.tables import PROFILES, RETRIEVAL_CHOICES, General, PermissionRules, Profile, Retrieval
 from brim.agent.trial import Shares, check_shares
@@ -183,6 +184,15 @@ class Config(msgspec.Struct):
             raise ConfigError(f"profiles.{name} is no table", hint=f"write [profiles.{name}]")
         return _convert({**base, **given}, Profile, self, f"profiles.{name}.")
 
+    def prices(self) -> dict[str, Any]:
+        """The table [prices]: the user's own prices, by model or pattern. Raises ConfigError."""
+        from brim.budget import prices_of
+
+        given = self.table("prices")
+        for pattern in given:
+            prices_of(pattern, {pattern: given[pattern]})
+        return given
+
     def providers(self) -> dict[str, Any]:
         """What `brim.providers.resolve_model` takes."""
         return {"providers": self.table("providers")}
@@ -230,6 +240,7 @@ def load_config(
     config.retrieval()
     config.experiment()
     config.mcp()
+    config.prices()
     for name in config.table("profiles"):  # what is wrong with one is told before it is used
         config.profile(name)
     if config.table("providers"):
@@ -408,12 +419,13 @@ def _from_text(key: str, given: str, variable: str) -> Any:
     except msgspec.DecodeError:
         decoded = given
     listed = [each.strip() for each in given.split(",") if each.strip()]  # a list of texts, as for BRIM_ALLOW
+    wrong = ""
     for value in (decoded, given, listed):
         try:
             return msgspec.convert(value, field.type, strict=False)
         except msgspec.ValidationError as failure:
-            error = failure
-    raise ConfigError(f"{variable} is {given!r}: {error}", hint=f"give it a value for {key}")
+            wrong = wrong or plain_type_error(str(failure).partition(", got ")[0])
+    raise ConfigError(f"{variable} is {given!r}: {wrong}", hint=f"give it a value for {key}")
 
 
 _NONE = ("none", "off", "null")
@@ -432,15 +444,29 @@ def _convert(given: Mapping[str, Any], struct: type[S], config: Config, prefix: 
     try:
         return msgspec.convert(dict(given), struct, strict=False)
     except msgspec.ValidationError as error:
-        named = str(error).rpartition("`$.")[2].rstrip("`") if "`$." in str(error) else ""
-        key = prefix + named
-        if unknown := re.search(r"unknown field `(.+?)`", str(error)):
-            near = nearest(unknown[1], known := getattr(struct, "__struct_fields__", ()))
+        said, _, place = str(error).partition(" - at ")
+        unknown = re.search(r"unknown field `(.+?)`", said)
+        key, known = place_of(given, struct, place.strip("`").removeprefix("$"), unknown[1] if unknown else None)
+        key = f"{prefix}{key}".rstrip(".")
+        where = _nearest_origin(config, key)
+        if unknown:
+            near = nearest(unknown[1], known)
             raise ConfigError(
-                f"{config.origin(prefix.rstrip('.'))}: unknown key {prefix + unknown[1]!r}",
-                hint=f"did you mean {prefix + near!r}?" if near else f"keys: {', '.join(known)}",
+                f"{where}: unknown key {f'{key}.{unknown[1]}'.lstrip('.')!r}",
+                hint=f"did you mean {f'{key}.{near}'.lstrip('.')!r}?" if near else f"keys: {', '.join(known)}",
             ) from error
         raise ConfigError(
-            f"{key or 'the configuration'}: {str(error).partition(' - at')[0]} ({config.origin(key)})",
+            f"{key or 'the configuration'}: {plain_type_error(said)} ({where})",
             hint="`brim config show --origin` lists every value",
         ) from error
+
+
+def _nearest_origin(config: Config, key: str) -> str:
+    """Where a key was set, or what it stands in, or anything below it."""
+    outer = key
+    while outer:
+        if outer in config.values:
+            return config.origin(outer)
+        outer = outer.rpartition(".")[0]
+    below = (each for each in config.values if each.startswith(f"{key}."))
+    return next((where for each in below if (where := config.origin(each)) != "default"), "default")

@@ -18,12 +18,12 @@ from brim.agent.fallback import Fallbacks, Open
 from brim.agent.permit import Ask, Permits, Remember, unknown_tools
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.servers import find_servers, make_join, render_tools
-from brim.agent.session import AgentSession, Offer, Partner
+from brim.agent.session import AgentSession, Offer, Partner, prices_for
 from brim.agent.structured import load_form
 from brim.agent.summarizer import ModelSummarizer
 from brim.agent.surroundings import Surroundings, index_folder
 from brim.agent.trial import assigned_mode
-from brim.budget import prices_of, window_of
+from brim.budget import Settings, window_of
 from brim.errors import BrimError, ConfigError, SessionNotFound, UsageError
 from brim.permissions.redact import open_redactor
 from brim.permissions.rulebook import RuleBook, remembered_path
@@ -141,7 +141,8 @@ async def open_agent(
             if not _asked(config, "mode"):
                 mode = assigned_mode(session.id, config.experiment()) or mode
         kit = list(tools) if tools is not None else default_tools()
-        settings = config.settings()
+        own_prices = config.prices()
+        settings = _at_own_prices(config.settings(), model, own_prices)
         if general.summary_model is not None:
             of = (
                 model
@@ -151,17 +152,17 @@ async def open_agent(
             writer = open_provider(of, env=env) if of is not model else None
             settings = msgspec.structs.replace(
                 settings,
-                summarizer=ModelSummarizer(writer or provider, of, store, session.id, emit),
+                summarizer=ModelSummarizer(writer or provider, of, store, session.id, emit, own_prices),
                 summarizer_window=settings.summarizer_window or (window_of(of.model, of.window)[0] if writer else None),
             )
         sections, offer = make_offer(config, model, kit, workspace, window=window or model.window)
         for said in offer.notes:
             emit(Notice(said, "model"))
-        if general.max_cost is not None and model.provider != LOCAL and not _has_price(model):
+        if general.max_cost is not None and model.provider != LOCAL and prices_for(model, own_prices) is None:
             emit(Notice(f"no price is known for {model.full_name}: max_cost cannot be held to", "cost"))
         opened = AgentSession(
             store, session, model=model, offer=offer, settings=settings, mode=mode, counter=counter,
-            window=window, ladder=ladder,
+            window=window, ladder=ladder, prices=own_prices,
         )  # fmt: skip
         if session.mode != mode or session.model != model.full_name:
             store.change_session(session.id, mode=mode, model=model.full_name)
@@ -401,8 +402,17 @@ def merged(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _has_price(model: ModelRef) -> bool:
-    return bool(prices_of(model.full_name) or prices_of(model.model))
+def _at_own_prices(settings: Settings, model: ModelRef, own: Mapping[str, Any]) -> Settings:
+    """Edits are weighed at the user's own cache prices where there are some and nothing else is set."""
+    found = prices_for(model, own)
+    if found is None or found.source != "config" or found.input <= 0:
+        return settings
+    write, read = found.cache_write / found.input, found.cache_read / found.input
+    return msgspec.structs.replace(
+        settings,
+        price_write=write if settings.price_write is None else settings.price_write,
+        price_read=read if settings.price_read is None else settings.price_read,
+    )
 
 
 def _of_its_own(provider: Provider) -> tuple[Counter | None, int | None]:

@@ -16,7 +16,7 @@ import msgspec
 from brim.agent.caching import mark_cache
 from brim.agent.loaded import LoadedMessages
 from brim.agent.structured import Form
-from brim.budget import Bill, Settings, cost_of, learn_window, prices_of, reserve, window_of
+from brim.budget import Bill, Prices, Settings, cost_of, learn_window, prices_of, reserve, window_of
 from brim.context import Conversation, Prepared, explain
 from brim.context.modes import table_of
 from brim.context.plan import Offered, plan_to_dict
@@ -91,6 +91,7 @@ class AgentSession:
         counter: Counter | None = None,
         window: int | None = None,
         ladder: bool = True,
+        prices: Mapping[str, Any] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.store = store
@@ -100,6 +101,8 @@ class AgentSession:
         self.settings = settings or Settings()
         self.mode = mode
         self.ladder = ladder
+        self.own_prices = dict(prices or {})
+        """The user's own, by model or pattern; they go before those that brim knows."""
         self.calibration = Calibration.from_dict(session.meta.get("calibration"))
         self.counter = counter if counter is not None else counter_for(model.model)
         self._own_counter = counter
@@ -280,7 +283,7 @@ class AgentSession:
 
     def record(self, request: Request, usage: Usage | None, **facts: Any) -> float | None:
         """Records a request with its plan and bill; learns from its usage. Returns its cost, None where unknown."""
-        prices = prices_of(self.model.full_name) or prices_of(self.model.model)
+        prices = prices_for(self.model, self.own_prices)
         cost = cost_of(usage, prices) if usage is not None and usage.reported and prices is not None else None
         facts["meta"] = {
             **(facts.get("meta") or {}), "lead": self.lead, **({"pins": sorted(self.pins)} if self.pins else {})
@@ -441,6 +444,11 @@ class AgentSession:
 def numbered(count: int) -> str:
     """Which numbers the messages of a session of so many have."""
     return f"this session has messages 0 to {count - 1}" if count else "this session has no messages yet"
+
+
+def prices_for(model: ModelRef, own: Mapping[str, Any]) -> Prices | None:
+    """What a model costs, by the user's own prices first; None where it is not known."""
+    return prices_of(model.full_name, own) or prices_of(model.model, own)
 
 
 def without_thinking(message: Message) -> Message:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from brim.agent.events import Emit, Notice
-from brim.budget import cost_of, prices_of
+from brim.agent.session import prices_for
+from brim.budget import cost_of
 from brim.conversation import user
 from brim.errors import ProviderError
 from brim.formats import parse_message, render_messages
@@ -29,12 +31,15 @@ MOST_TOKENS = 8_192
 class ModelSummarizer:
     """Callable from another thread than the loop's. Raises what the provider raises; the engine then writes its own."""
 
-    def __init__(self, provider: Provider, model: ModelRef, store: Store, session: str, emit: Emit) -> None:
+    def __init__(
+        self, provider: Provider, model: ModelRef, store: Store, session: str, emit: Emit, prices: Mapping[str, Any]
+    ) -> None:
         self.provider = provider
         self.model = model
         self._store = store
         self._session = session
         self._emit = emit
+        self._own_prices = prices
         self._loop = asyncio.get_running_loop()
         self._asked: concurrent.futures.Future[str] | None = None
         self._given_up = False
@@ -67,7 +72,7 @@ class ModelSummarizer:
         began = time.monotonic()
         done = await self.provider.complete(self._body(messages))
         usage = done.usage
-        prices = prices_of(self.model.full_name) or prices_of(self.model.model)
+        prices = prices_for(self.model, self._own_prices)
         cost = cost_of(usage, prices) if usage.reported and prices is not None else None
         self._store.record_request(
             self._session, model=self.model.full_name, usage=usage, cost=cost, duration=time.monotonic() - began,

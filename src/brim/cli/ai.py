@@ -219,16 +219,23 @@ def ai(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Ends the process with the exit code of what happened."""
+    from brim.cli.streams import hold_standard_streams, left_unwritten
+
+    hold_standard_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     click_error: Any = typer.BadParameter.__mro__[
         2
     ]  # the base of what the parser raises, whichever click typer carries
     try:
         code = app(_with_optional_ids(given), prog_name="ai", standalone_mode=False)
+        sys.stdout.flush()
     except click_error as error:
         from brim.cli.run import usage_failed
 
         code = usage_failed(error.format_message(), _asked_format(given))
+    except OSError as error:
+        if (code := left_unwritten(error, "ai")) is None:
+            raise
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     sys.exit(code if isinstance(code, int) else 0)

@@ -6,7 +6,6 @@ This module puts the commands together and turns errors into exit codes; each gr
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -68,6 +67,9 @@ def brim(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Ends the process with the exit code of what happened."""
+    from brim.cli.streams import hold_standard_streams
+
+    hold_standard_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(run(given))
 
@@ -75,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(given: list[str]) -> int:
     """Runs one command line; returns its exit code. Never raises for what a user can meet."""
     from brim.cli.commands.shown import note, told
+    from brim.cli.streams import left_unwritten
     from brim.errors import BrimError, UsageError
 
     as_json = "--json" in given
@@ -95,12 +98,9 @@ def run(given: list[str]) -> int:
         return told(error, as_json)
     except (KeyboardInterrupt, typer.Abort):
         return 130
-    except BrokenPipeError:
-        # whoever read the output has gone; nothing more can be told there
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except Exception as error:
+        if isinstance(error, OSError) and (left := left_unwritten(error, "brim")) is not None:
+            return left
         if os.environ.get("BRIM_TRACEBACK"):
             raise
         what = f"{type(error).__name__}: {error}"

@@ -96,7 +96,7 @@ def _run(options: Options, output: Output) -> int:
             "text", bill=options.bill, verbose=options.verbose, markdown=bool(config.get("markdown")),
             structured=config.get("schema") is not None,
         )  # fmt: skip
-    prompt = options.prompt
+    prompt = options.prompt if (options.prompt or "").strip() else None
     with _terminated_as_interrupted():
         piped = read_piped(required=options.waits, idle=lambda: output(Notice(IDLE, "stdin")))
     text = join_prompt(prompt, piped)
@@ -129,7 +129,7 @@ async def _ask(
         session = opened.agent.session
         try:
             message = attach(text, options.files, workspace, takes=takes_of(session.model), mentions=mentions)
-        except UsageError:
+        except BaseException:
             if not session.messages:
                 opened.store.delete(session.id)  # nothing was said: no session is left of it
             raise

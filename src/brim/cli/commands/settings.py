@@ -199,10 +199,22 @@ def settings_schema() -> dict[str, Any]:
         "retrieval": of(Retrieval),
         "profiles": {"type": "object", "additionalProperties": of(Profile)},
         "providers": {"type": "object", "additionalProperties": of(OwnProvider)},
-        "prices": {"type": "object"},
+        "prices": {"type": "object", "additionalProperties": _PRICE},
         "mcp": servers,
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "brim's settings", **whole}
+
+
+_PRICE: dict[str, Any] = {
+    "type": "object",
+    "description": 'US dollars per million tokens; [prices."work/my-model"] or a pattern',
+    "properties": {
+        name: {"type": "number", "minimum": 0}
+        for name in ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+    },
+    "required": ["input", "output"],
+    "additionalProperties": False,
+}
 
 
 def described(struct: Any) -> dict[str, str]:

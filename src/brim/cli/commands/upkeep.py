@@ -140,7 +140,8 @@ def _model(place: Place) -> Iterator[Finding]:
     import asyncio
 
     from brim.agent.opening import choose_model
-    from brim.budget import prices_of, window_of
+    from brim.agent.session import prices_for
+    from brim.budget import window_of
     from brim.providers.local import DEFAULT_WINDOW
     from brim.providers.presets import LOCAL
 
@@ -149,7 +150,7 @@ def _model(place: Place) -> Iterator[Finding]:
     said = f"{model.full_name}, window {window:,}{' (assumed)' if assumed else ''}"
     if model.base_url:
         said += f", at {model.base_url}"
-    if not (prices_of(model.full_name) or prices_of(model.model)) and model.provider != LOCAL:
+    if prices_for(model, place.config.prices()) is None and model.provider != LOCAL:
         said += ", price unknown"
     yield Finding("model", "note" if model.note else "ok", said, model.note or "")
 
