@@ -116,8 +116,6 @@ def limited_contents(
     if len(words) > 1 and words[1].text == "grep":
         # outside a repository, and with settings that a user may have, it searches what is not tracked, too
         files = (*files, *_lying_below(repository.top))
-        if len(files) > len(repository.files) + _MOST:
-            return (rules[0], "files that are not known", False) if rules else None
     for name, identity in files:
         named = any(identity.startswith(each) for each in shown.objects)
         if not named and not shown.covers(name):
@@ -135,14 +133,14 @@ def limited_contents(
 
 
 def _lying_below(top: str) -> list[tuple[str, str]]:
-    """The files below a folder, in the form of an index; one more than `_MOST` where there are more."""
+    """The first files below a folder, in the form of an index: `_MOST` and some at most."""
     found: list[tuple[str, str]] = []
     for path, folders, files in os.walk(top):
         if path == top and ".git" in folders:
             folders.remove(".git")
         found += [(os.path.relpath(os.path.join(path, file), top), "-") for file in files]
         if len(found) > _MOST:
-            return found[: _MOST + 1]
+            break
     return found
 
 

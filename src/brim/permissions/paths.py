@@ -74,7 +74,7 @@ def path_matches(rule: Rule, place: Place, workspace: Path) -> bool:
     if rule.pattern is None:
         return True
     broad = rule.decision != "allow"
-    fold = broad and folds_case(os.path.realpath(workspace))
+    fold = broad and folds_case(str(workspace))
     patterns = _compiled(rule.pattern, str(workspace), broad, fold)
     targets = {place.real, place.written} if broad else {place.real}
     return any(pattern.fullmatch(_normal(each, fold)) for each in targets for pattern in patterns)

@@ -91,7 +91,7 @@ class ReadJudge(FileJudge):
                 word.text is None and name in ("cd", "pushd")
             ):
                 continue
-            if word.found and not any(self.found_among(word.found, folders, rule) for rule in rules + writes):
+            if word.found and not self.found_among(word.found, folders, rules + writes):
                 continue
             if word.text is None and not word.choices:
                 is_count = word.harmless and re.fullmatch(_COUNT, word.raw)
@@ -111,11 +111,13 @@ class ReadJudge(FileJudge):
             named = [word.text for word in words[1:] if word.text and not word.text.startswith("-")]
             for cwd in folders:
                 below = [each for each in named if os.path.isdir(os.path.join(cwd or self.root, each))] or ["."]
-                for rule in rules + (writes if name in WRITERS else []):
-                    if any(self.holds(folder, cwd or self.root, rule, each) for folder in below
-                           for each in included(name, words)):  # fmt: skip
-                        self.doubt(text, f"it goes through folders that hold what {rule.text} is about")
-                        return
+                limits = rules + (writes if name in WRITERS else [])
+                held = (
+                    self.held(each, cwd or self.root, limits, glob) for each in below for glob in included(name, words)
+                )
+                if (found := next(filter(None, held), None)) is not None:
+                    self.doubt(text, f"it goes through folders that hold what {found.text} is about")
+                    return
 
     def limited_place(
         self, word: Word, cwd: str | None, rules: Sequence[Rule], writes: Sequence[Rule], name: str, text: str
@@ -166,25 +168,30 @@ class ReadJudge(FileJudge):
                 return True
         return False
 
-    def holds(self, folder: str, cwd: str, rule: Rule, name_glob: str = "*") -> bool:
-        """Whether a folder holds a file that a rule covers, as far as a short look tells; only files of some names."""
+    def held(self, folder: str, cwd: str, rules: Sequence[Rule], name_glob: str = "*") -> Rule | None:
+        """The first rule that covers something in a folder, as far as a short look tells; only files of some names. Of a
+        folder with too many files it is the first of all."""
         top = os.path.realpath(os.path.join(cwd, folder))
         seen = 0
-        for path, folders, files in os.walk(top):
+        for path, folders, files in os.walk(top) if rules else ():
             for name in (*files, *folders):
                 seen += 1
                 if not fnmatch.fnmatch(name, name_glob):
                     continue
-                place = locate(os.path.join(path, name), self.workspace)
-                if place is not None and matching_paths([rule], place, self.workspace):
-                    return True
+                full = os.path.join(path, name)
+                place = locate(full, self.workspace) if os.path.islink(full) else Place(full, full, True)
+                rule = matching_paths(rules, place, self.workspace) if place is not None else None
+                if rule is not None:
+                    return rule
             if seen > 3000:
-                return True
-        return False
+                return rules[0]
+        return None
 
-    def found_among(self, found: Sequence[str], folders: Sequence[str | None], rule: Rule) -> bool:
+    def found_among(self, found: Sequence[str], folders: Sequence[str | None], rules: Sequence[Rule]) -> bool:
         """Whether what a search finds may hold a file that a rule covers. `found`: a glob of names, and the folders."""
-        return any(cwd is None or self.holds(folder, cwd, rule, found[0]) for folder in found[1:] for cwd in folders)
+        return bool(rules) and any(
+            cwd is None or self.held(folder, cwd, rules, found[0]) for folder in found[1:] for cwd in folders
+        )
 
     def fed_limits(self, call: Call, folders: Sequence[str | None], rules: Sequence[Rule]) -> bool:
         """Whether what xargs reads may name a file that a rule covers: what find finds, or git lists, is looked at; what a
@@ -198,7 +205,7 @@ class ReadJudge(FileJudge):
         if name == "find":
             found = names_found(words)
             shows = [text for text in texts if re.match(r"-(exec|ok|printf|f|ls|del)", text)]
-            return bool(shows) or not found or any(self.found_among(found, folders, rule) for rule in rules)
+            return bool(shows) or not found or self.found_among(found, folders, rules)
         if name in ("grep", "rg") and pattern_of(words) is not None:
             return not any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--files-with.*", text) for text in texts)
         if name == "git":
