@@ -176,7 +176,8 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None, dia
                 message = _unique_calls(message, step, len(out), done, ids, dialect)
             elif message.api == "openai.chat" and message.wire is not None and message.wire.get("tool_calls") == []:
                 done.append(Repair(len(out), "an empty list of calls left out"))
-                message = msgspec.structs.replace(message, edited=True)
+                wire = {key: value for key, value in message.wire.items() if key != "tool_calls"}
+                message = msgspec.structs.replace(message, wire=wire)
         out.append(message)
     if step.open:
         close()

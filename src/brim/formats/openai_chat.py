@@ -274,7 +274,7 @@ def _calls(message: Message, out: dict[str, Any], reuse: bool) -> None:
             return
     if calls:
         out["tool_calls"] = [write_call(call, reuse=reuse) for call in calls]
-    elif out.get("tool_calls") is not None:
+    elif out.get("tool_calls"):
         del out["tool_calls"]
 
 
