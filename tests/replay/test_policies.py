@@ -35,6 +35,11 @@ def test_names_stand_for_policies() -> None:
         ("mask-3,keep=2", UsageError, "takes no settings"),
         ("auto,window", UsageError, "is no setting"),
         ("auto,window=-5", UsageError, "window=-5"),
+        ("auto,window=true", UsageError, "window=True"),
+        ("auto,max_output=-5", UsageError, "max_output=-5"),
+        ("auto,recall_tool=maybe", UsageError, "recall_tool=maybe"),
+        ("auto,model=5", UsageError, "model=5"),
+        ("auto,history_budget=x", UsageError, "policy auto: bad setting"),
         ("auto,windw=64000", UsageError, "no setting 'windw'"),
     ],
 )
@@ -140,6 +145,21 @@ def test_recorded_times_decide_pauses() -> None:
     times = [100.0 + 30 * n + (1_000 if n >= 8 else 0) for n in range(len(messages))]
     totals = play(Transcript("t", messages, times=times), Plays((), DEFAULT)).plays[0].totals
     assert totals.breaks["pause"][0] == 1
+
+
+def test_a_policy_that_fails_is_named_with_its_conversation() -> None:
+    """Where a policy makes no view for another reason than size, the run ends and says which one, where and why."""
+    pytest.importorskip("langchain_core", reason="needs a package that takes no malformed arguments")
+    call = {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{half"}}
+    messages: list[dict[str, object]] = [
+        {"role": "user", "content": "list"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "main.py"},
+        {"role": "assistant", "content": "main.py"},
+    ]
+    with pytest.raises(BrimError, match=r"langchain-trim made no view for request 1 of one: JSONDecodeError"):
+        play(Transcript("one", messages), Plays(("langchain-trim",), DEFAULT[:1]))
+    assert play(Transcript("one", messages), Plays(("auto",), DEFAULT[:1])).requests == 1
 
 
 def test_two_spellings_are_one_policy() -> None:

@@ -44,6 +44,13 @@ def mode_policy(mode: str, options: Mapping[str, Any]) -> Policy:
     window, model = given.pop("window", None), given.pop("model", None)
     if window is not None and (type(window) is not int or window <= 0):
         raise UsageError(f"policy {mode}: window={window}", hint="give tokens, for example window=64000")
+    most = given.get("max_output")
+    if most is not None and (type(most) is not int or most <= 0):
+        raise UsageError(f"policy {mode}: max_output={most}", hint="give tokens, for example max_output=8000")
+    if type(given.get("recall_tool", True)) is not bool:
+        raise UsageError(f"policy {mode}: recall_tool={given['recall_tool']}", hint="give true or false")
+    if model is not None and not isinstance(model, str):
+        raise UsageError(f"policy {mode}: model={model}", hint="name a model, for example model=gpt-4o")
     unknown = [key for key in given if key not in (*_ASKED, *Settings.__struct_fields__)]
     if unknown:
         known = ("window", "model", *_ASKED, *Settings.__struct_fields__)
