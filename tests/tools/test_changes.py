@@ -399,6 +399,21 @@ _WRITER = """
 """
 
 
+@pytest.mark.parametrize("unnamed", [True, False])
+def test_nothing_is_left_beside_a_file(bench: Bench, monkeypatch: pytest.MonkeyPatch, unnamed: bool) -> None:
+    """Old and new files are written with or without files that have no name, and stand alone in their folder."""
+    if not unnamed:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    bench.write("old.sh", b"one\n").chmod(0o750)
+    bench.call("edit", path="old.sh", old="one", new="two")
+    bench.call("write", path="new.txt", content="new\n")
+    assert {each.name: each.read_bytes() for each in bench.root.iterdir() if each.is_file()} == {
+        "old.sh": b"two\n", "new.txt": b"new\n",
+    }  # fmt: skip
+    assert stat.S_IMODE((bench.root / "old.sh").stat().st_mode) == 0o750
+    assert (bench.root / "new.txt").stat().st_nlink == 1
+
+
 @pytest.mark.parametrize("tool", ["write", "edit"])
 def test_killed_while_writing(tmp_path: Path, tool: str) -> None:
     """SIGKILL at a random moment of a write or an edit: the file is the old one or the new one, whole."""

@@ -43,8 +43,11 @@ def replace_file(
         # Root could write it all the same; whoever took away every right to write did not mean that.
         if before is not None and not (os.access(path, os.W_OK) and before.st_mode & 0o222):
             raise ToolError(f"cannot write {shown}: the file is read-only", hint="chmod u+w makes it writable")
-        temporary = path.parent / f".{path.name[:80]}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
-        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        named = path.parent / f".{path.name[:80]}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
+        fd = _open_unnamed(path.parent)
+        if fd is None:
+            temporary = named
+            fd = os.open(named, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             view = memoryview(data)
             while view:
@@ -62,7 +65,10 @@ def replace_file(
                     f"{shown} was changed by somebody else just now; nothing was written",
                     hint="read it again, then repeat the change",
                 )
-            os.rename(temporary, path)
+            if temporary is None:
+                temporary = named
+                _give_name(fd, named)
+            os.rename(named, path)
             temporary = None
             remember(ctx, path, fd)
         finally:
@@ -79,6 +85,25 @@ def replace_file(
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def _open_unnamed(folder: Path) -> int | None:
+    """A new file without a name, which a killed process leaves nothing of; None where the system has none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError:  # a file system that cannot, or that cannot be written: opening a named one tells which
+        return None
+
+
+def _give_name(fd: int, path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # with a folder's descriptor Python asks for the file that the link in /proc leads to, not for the link
+        os.link(f"/proc/self/fd/{fd}", path.name, dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
 
 
 def _make_folder(folder: Path, shown: str) -> None:
