@@ -182,6 +182,34 @@ def test_a_resumed_log_counts_from_where_it_goes_on(tmp_path: Path) -> None:
     assert report["unused"] == alone["unused"]
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["uuids", "none"])
+def test_what_claude_code_streams(tmp_path: Path, named: bool) -> None:
+    """The messages of `--output-format stream-json`, which name no parents, are the session they show, sub-agents apart."""
+    used = {"input_tokens": 3, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 900, "output_tokens": 8}
+    lines: list[dict[str, Any]] = [{"type": "system", "subtype": "init", "session_id": "s"}]
+
+    def add(role: str, block: Any, id: str = "", agent: str | None = None) -> None:
+        message: dict[str, Any] = {"role": role, "content": [block]}
+        if id:
+            message |= {"id": id, "model": "claude-sonnet-4-5", "usage": used}
+        line = {"type": role, "message": message, "session_id": "s", "parent_tool_use_id": agent}
+        lines.append({**line, **({"uuid": f"u{len(lines)}"} if named else {})})
+
+    add("user", text("fix src/a_b.py"))
+    add("assistant", text("I ask"), "m1")
+    add("assistant", {"type": "tool_use", "id": "t1", "name": "Task", "input": {"prompt": "look"}}, "m1")
+    add("user", text("look"), agent="t1")
+    add("assistant", text("src/a_b.py is there"), "m2", agent="t1")
+    add("user", {"type": "tool_result", "tool_use_id": "t1", "content": "it is there"})
+    add("assistant", text("src/a_b.py is fixed"), "m3")
+    lines.append({"type": "result", "subtype": "success", "session_id": "s", "usage": used, "result": "done"})
+    path = write_lines(tmp_path / "out.jsonl", lines)
+    main, sub = read(path)
+    assert [m["role"][0] for m in main.messages] == ["u", "a", "t", "a"] and main.id == "s"
+    assert [text_of(m) for m in sub.messages] == ["look", "src/a_b.py is there"]
+    assert spent(audited(path).report()) == independent(path)
+
+
 def item(kind: str, **payload: Any) -> dict[str, Any]:
     return {"timestamp": "2026-01-05T10:00:00.000Z", "type": "response_item", "payload": {"type": kind, **payload}}
 

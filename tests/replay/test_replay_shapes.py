@@ -32,9 +32,11 @@ RUN = small_run(3)
         {"request": {"messages": RUN[:-1]}, "response": {"choices": [{"message": RUN[-1]}]}},
         {"request": {"messages": RUN[:-1]}, "response": {"body": {"choices": [{"message": RUN[-1]}]}}},
         {"data": {"messages": RUN}},
+        {"inputs": {"messages": RUN}, "outputs": {}},
+        {"input": {"messages": RUN}, "preferred_output": []},
         RUN,
     ],
-    ids=["messages", "batch", "logged", "logged-body", "wrapped", "list"],
+    ids=["messages", "batch", "logged", "logged-body", "wrapped", "traced", "preference", "list"],
 )
 def test_every_shape_holds_the_same_messages(tmp_path: Path, value: Any) -> None:
     """The same conversation comes out of each shape, a line each or alone in a file, untouched."""

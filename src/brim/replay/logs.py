@@ -31,6 +31,7 @@ def is_log_line(value: Mapping[str, Any]) -> bool:
     return (
         value.get("format") == "brim.session"
         or claude_code.is_entry(value)
+        or _is_streamed(value)
         or _is_codex(value)
         or isinstance(value.get("role"), str)
         or value.get("type") in _RESPONSES
@@ -47,6 +48,8 @@ def of_log(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Iterat
         from brim.replay.sessions import of_export
 
         yield from of_export(name, values, warn)
+    elif any(map(_is_streamed, values)):
+        yield from _claude(name, _as_logged(values), warn)
     elif any(claude_code.is_entry(value) for value in values):
         yield from _claude(name, values, warn)
     elif any(map(_is_codex, values)):
@@ -215,13 +218,34 @@ def _join(last: dict[str, Any], wire: Mapping[str, Any]) -> None:
 
 def _claude(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Iterator[Transcript]:
     """The session, then each sub-agent's conversation, which the log keeps as lines of the same file."""
-    main = [value for value in values if not value.get("isSidechain")]
+    main = [value for value in values if not value.get("isSidechain") and value.get("type") != "result"]
     session = next((str(value["sessionId"]) for value in values if value.get("sessionId")), name)
     if any(claude_code.is_entry(value) for value in main):
         yield _claude_chat(session, main, warn)
     for root, lines in _sidechains(values).items():
         agent = next((str(value["agentId"]) for value in lines if value.get("agentId")), root[:8])
         yield _claude_chat(f"{session}-sub-{agent}", [{**value, "isSidechain": False} for value in lines], warn)
+
+
+def _is_streamed(value: Mapping[str, Any]) -> bool:
+    """A message as `claude -p --output-format stream-json` prints it: a log's line without a parent."""
+    return (
+        isinstance(value.get("message"), dict) and "session_id" in value and value.get("type") in ("user", "assistant")
+    )
+
+
+def _as_logged(values: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What was streamed in the form of a log: each line follows the one before, of a sub-agent that of the sub-agent."""
+    found: list[Mapping[str, Any]] = []
+    before: dict[Any, str] = {}
+    for number, value in enumerate(values):
+        agent = value.get("parent_tool_use_id")
+        uuid = str(value.get("uuid") or f"line-{number}")
+        more = {"uuid": uuid, "parentUuid": before.get(agent), "sessionId": value.get("session_id")}
+        found.append({**value, **more, "isSidechain": agent is not None, "agentId": agent})
+        if _is_streamed(value):
+            before[agent] = uuid
+    return found
 
 
 def _sidechains(values: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

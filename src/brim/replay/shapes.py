@@ -63,7 +63,7 @@ def held_in(value: Any) -> Held:
 
 def _listed(value: Wire) -> tuple[Any, Wire] | None:
     """(the list of messages, the object it stands in), looked for in the object and in what proxies wrap around it."""
-    for inner in (value, *(value.get(key) for key in ("body", "request", "data", "kwargs"))):
+    for inner in (value, *(value.get(key) for key in ("body", "request", "data", "kwargs", "input", "inputs"))):
         if isinstance(inner, dict):
             for key in ("messages", "conversations", "conversation"):
                 if key in inner:
