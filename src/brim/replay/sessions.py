@@ -80,7 +80,7 @@ def of_export(name: str, values: Sequence[Mapping[str, Any]], warn: Warn) -> Ite
 
 
 def _session(store: Store, id: str, model: str | None, warn: Warn) -> Transcript:
-    from brim.replay.logs import Chat
+    from brim.replay.chat import Chat
 
     chat = Chat(id, warn)
     place: list[int] = []  # of each stored message, its index in the transcript

@@ -249,7 +249,7 @@ def _recorded(value: Any, messages: Sequence[Mapping[str, Any]]) -> dict[int, Ma
 
 def _times(messages: Sequence[Mapping[str, Any]]) -> list[float | None]:
     """When the messages were made, where they say so (`timestamp` or `created_at`, ISO or Unix seconds)."""
-    from brim.replay.logs import seconds
+    from brim.replay.chat import seconds
 
     found = [seconds(message.get("timestamp", message.get("created_at"))) for message in messages]
     return found if any(each is not None for each in found) else []
