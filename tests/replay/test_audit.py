@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from brim.replay.audit import audit, cache_breaks
+from brim.replay.audit import audit
 from brim.replay.places import log_places
 from brim.replay.sources import find_files, read_transcripts
+from brim.replay.spending import cache_breaks
 from brim.replay.transcript import Transcript
 from brim.replay.yardstick import places, text_of, weight
 from shared_replay import claude_log, conversations, small_run, write_lines

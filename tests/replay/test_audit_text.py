@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from brim.replay.audit import Audit, Audited, Saving, Spent, audit
+from brim.replay.audit import Audit, Audited, Saving, audit
 from brim.replay.audit_text import render_audit
+from brim.replay.spending import Spent
 from brim.replay.transcript import Transcript
 from shared_replay import small_run
 
