@@ -15,7 +15,7 @@ from brim.context.cut import join_spans
 from brim.context.edit import edited
 from brim.context.history import History
 from brim.context.plan import RANK, Fate, Kind
-from brim.context.repair import SystemAsUser
+from brim.context.repair_order import SystemAsUser
 from brim.conversation import Message, handle_of, range_handle
 
 STUB, FOLD, DROP = RANK["stub"], RANK["fold"], RANK["drop"]

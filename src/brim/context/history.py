@@ -14,8 +14,9 @@ from brim.context.edit import edited
 from brim.context.pins import pinned_spans
 from brim.context.plan import Fate, Repair
 from brim.context.relevance import Counts, Terms
-from brim.context.repair import ALTERNATE, GO_ON, UNIQUE_IDS, SystemAsUser, repair
+from brim.context.repair import UNIQUE_IDS, repair
 from brim.context.repair_apis import LOOSE, item_id
+from brim.context.repair_order import ALTERNATE, GO_ON, SystemAsUser
 from brim.context.summary import SummaryText
 from brim.conversation import Message, ToolCall, chain, digest_of
 from brim.tokens import Counter

@@ -8,7 +8,7 @@ import msgspec
 
 from brim.context.history import History
 from brim.context.plan import Fate, Plan, Sent
-from brim.context.repair import SystemAsUser
+from brim.context.repair_order import SystemAsUser
 from brim.conversation import Message, handle_of, range_handle
 
 

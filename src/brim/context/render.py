@@ -10,7 +10,7 @@ import msgspec
 from brim.context import notices
 from brim.context.history import History
 from brim.context.plan import Fate, Insert, Plan
-from brim.context.repair import ALTERNATE, USER_FIRST, stands_apart
+from brim.context.repair_order import ALTERNATE, USER_FIRST, stands_apart
 from brim.conversation import Message, Text, assistant, range_handle, system, user
 
 APART = frozenset({"anthropic", "openai-strict", "mistral", "gemini"})

@@ -9,32 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Literal
 
 import msgspec
 
 from brim.context.plan import Repair
 from brim.context.repair_apis import plain_ends, whole_items, whole_server_tools
+from brim.context.repair_order import ALTERNATE, CONTINUES, USER_FIRST, in_order, user_first
 from brim.conversation import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from brim.formats.arguments import arguments_object_text, is_object_text
 
 INTERRUPTED = "[interrupted: this call has no recorded result; whether it took effect is unknown]"
 NO_OUTPUT = "(no output)"
 EMPTY = "(empty message)"
-CONTINUES = "[the conversation continues]"
 FILLED = frozenset({NO_OUTPUT, EMPTY, ""})
 STAND_INS = frozenset({INTERRUPTED, CONTINUES})
-GO_ON = Message("user", (Text(CONTINUES),))
-"""Brim's own line in the user's place. It is no user's message: it begins no turn, and protects nothing."""
-
 AS_IT_IS = "as it is"
 """In place of a dialect: nothing is repaired, since the provider holds the calls that these results answer."""
 NONEMPTY = frozenset({"anthropic", "gemini", "mistral"})
 """Dialects that refuse empty content."""
-ALTERNATE = frozenset({"openai-strict", "mistral"})
-"""Dialects whose template wants user and assistant in strict alternation, and one system message, first."""
-USER_FIRST = frozenset({"anthropic", "gemini"})
-"""Dialects that refuse a history which begins with the assistant: a greeting, or what a client's own trimming left."""
 UNIQUE_IDS = frozenset({"anthropic", "mistral"})
 """Dialects that want each call id once in a request, in their own spelling: Anthropic answers "tool_use ids must be unique"
 and "should match pattern", Mistral "must be a-z, A-Z, 0-9, with a length of 9"."""
@@ -57,26 +49,12 @@ def repair(
     out = _pair(messages, done, _Ids(dialect) if dialect in UNIQUE_IDS else None, dialect)
     out = _fill_empty(out, done, is_blank if dialect in NONEMPTY else _is_void)
     if first and dialect in USER_FIRST:
-        out = _user_first(out, done)
+        out = user_first(out, done)
     if dialect == "anthropic":
         out = plain_ends(out, done)
     if dialect in ALTERNATE:
-        out = _order(out, done)
+        out = in_order(out, done)
     return out, tuple(done)
-
-
-def _user_first(messages: list[Message], done: list[Repair]) -> list[Message]:
-    at = next((at for at, message in enumerate(messages) if not stands_apart(message)), len(messages))
-    if at == len(messages) or messages[at].role == "user":
-        return messages
-    done[:] = [msgspec.structs.replace(each, at=each.at + (each.at >= at)) for each in done]
-    done.append(Repair(at, f"a user's line before the first {messages[at].role} message, which this API wants there"))
-    return [*messages[:at], GO_ON, *messages[at:]]
-
-
-def stands_apart(message: Message) -> bool:
-    """A system message that is none of the turns: an entry of Anthropic's `messages` is one."""
-    return message.role == "system" and not (message.api == "anthropic.messages" and isinstance(message.wire, Mapping))
 
 
 def is_blank(message: Message) -> bool:
@@ -313,52 +291,3 @@ def _filled(part: Part) -> Part | None:
         if len(content) != len(part.content) or not content:
             return msgspec.structs.replace(part, content=content or (Text(NO_OUTPUT),))
     return part
-
-
-def _order(messages: list[Message], done: list[Repair]) -> list[Message]:
-    """Puts a line of brim's own between neighbours the template refuses."""
-    out: list[Message] = []
-    for message in messages:
-        before = out[-1].role if out else "system"
-        if message.role == "system" and len(out) == 1 and before == "system":
-            done.append(Repair(0, "a second system message joined to the first: only one is taken"))
-            out[0] = _joined(out[0], message)
-            continue
-        if message.role == "system" and out:
-            done.append(Repair(len(out), "a later system message is sent as a user message: only one is taken"))
-            message = _as_user(message)
-        role = message.role
-        filler = _between(before, role)
-        if filler is not None:
-            done.append(Repair(len(out), f"a line between a {before} and a {role} message, which this API wants apart"))
-            out.append(GO_ON if filler == "user" else Message(filler, (Text(CONTINUES),)))
-        out.append(message)
-    return out if len(out) != len(messages) or any(a is not b for a, b in zip(out, messages, strict=True)) else messages
-
-
-def _between(before: str, role: str) -> Literal["user", "assistant"] | None:
-    if role == "user" and before in ("user", "tool"):
-        return "assistant"
-    if role == "assistant" and before in ("assistant", "system"):
-        return "user"
-    return None
-
-
-class SystemAsUser(Message, frozen=True):
-    """A system message sent in the user's place, since the template takes one only, at the front. It stays in every view
-    like any other system message."""
-
-
-def _as_user(message: Message) -> Message:
-    return SystemAsUser("user", (_one_text(message.parts),))
-
-
-def _joined(first: Message, second: Message) -> Message:
-    """The first system message with the second behind it: as blocks where it came as blocks, else as one string."""
-    blocks = isinstance(first.wire, Mapping) and isinstance(first.wire.get("content"), list | tuple)
-    both = (*first.parts, *second.parts)
-    return msgspec.structs.replace(first, parts=both if blocks else (_one_text(both),), edited=True)
-
-
-def _one_text(parts: Sequence[Part]) -> Text:
-    return Text("\n\n".join(part.text for part in parts if isinstance(part, Text)))
