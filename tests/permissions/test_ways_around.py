@@ -280,3 +280,42 @@ def test_other_code_on_the_command_line(command: str, decision: str, tmp_path: P
     """Values, queries that only read and edits of files that may be written run; code in any other form is asked about."""
     tools = ["node *", "psql *", "sqlite3 *", "mysql *", "sed *", "lftp *", "latex *", "gh *", "pylint *", "mytool *"]
     assert decide(command, tmp_path, allow=[*tools, "write(./**)"]) == decision
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .[^x]nv",
+        "cat .[!x]nv",
+        "cat .[[:alpha:]]nv",
+        "cat .[^[:space:]]nv",
+        "cat .[[=e=]]nv",
+        "cat .[e\\]]nv",
+        "cat < .[^x]nv",
+        "for f in .[^x]nv; do cat $f; done",
+        "f=.[^x]nv; cat $f",
+        "shopt -s nocaseglob; cat .EN?",
+        "bash -O globstar -c 'cat **'",
+        "find . -iname '.ENV' -exec cat {} +",
+        "find . -name '\\.env' -exec cat {} +",
+        "find . -exec cat {} + -name '*.py'",
+        "find . -print -name '*.py' | xargs cat",
+        "find . -name '*.py' | xargs cat < list",
+        "find . -name '*.py' | xargs cat <<< .env",
+        "find . -name '*.py' | < list xargs cat",
+        "find . -name '*.py' | sort - list | xargs cat",
+        "grep -r x --exclude=y --include='*.py' .",
+        "grep -r x --include='[.]env' .",
+        "rg x -g '!y' -uu",
+        "rg --sort path x",
+        "rg x -g '[.]env' --hidden",
+        "rg --files -uu",
+    ],
+)
+def test_patterns_are_read_as_their_own_program_reads_them(command: str, tmp_path: Path) -> None:
+    """Classes, escapes, the order of find's words, a redirected input and rg's options: none hides a forbidden file."""
+    for name in ("a.py", "list", ".env"):
+        (tmp_path / name).write_text(".env\n")
+    assert decide(command, tmp_path, "read(.env)", allow=[*ALLOW, "shopt *", "bash *", "xargs *"]) != "allow"
+    for harmless in ("cat [a-z].py", "cat [ab].py", "rg -n --hidden x a.py", "rg --no-heading x -- a.py"):
+        assert decide(harmless, tmp_path, "read(.env)") == "allow", harmless

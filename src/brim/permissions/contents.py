@@ -63,6 +63,11 @@ class Spec(msgspec.Struct, frozen=True):
         name = name.casefold() if self.fold else name
         if pattern == "." or name == pattern or name.startswith(f"{pattern}/"):
             return True
+        if re.search(r"[\[\\]", pattern):
+            # classes and escapes: what adds may be about more than it says, what takes away about nothing
+            if self.negative:
+                return False
+            pattern = re.sub(r"[\[\\].*", "*", pattern)
         return any(fnmatch.fnmatchcase(name, f"{each}{end}")
                    for each in {pattern, pattern.replace("**/", "")} for end in ("", "/*"))  # fmt: skip
 

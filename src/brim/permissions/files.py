@@ -146,6 +146,7 @@ class FileJudge:
 
     def expanded(self, pattern: str, cwd: str | None) -> list[str]:
         base = cwd or self.root
+        pattern = _as_python_reads(pattern)
         found = glob.glob(pattern, root_dir=base, include_hidden=True)[:500]
         return found or [pattern]
 
@@ -171,3 +172,11 @@ class FileJudge:
         if place is None:
             return False
         return place.inside or place.real in NOTHING or not os.path.lexists(os.path.join(cwd, path))
+
+
+def _as_python_reads(pattern: str) -> str:
+    """A pattern of the shell's in the form that python knows, or one that covers more: `[^a]`, `[[:alpha:]]`, `[]a]`."""
+    odd = re.search(r"\[[^/]*\[[:.=]|\[[!^]?\]|\[[^/]*\][^/]*\]|\\", pattern)
+    if odd is not None:
+        return re.sub(r"[\[\\][^/]*", "*", pattern)
+    return pattern.replace("[^", "[!")

@@ -126,7 +126,32 @@ def included(name: str, words: Sequence[Word]) -> list[str]:
             following = words[position + 1].text if position + 1 < len(words) else None
             globs.append(found[1] or following or "*")
     wanted = [glob for glob in globs if not glob.startswith("!")]
-    return ["*"] if not wanted or any(re.search(r"[{/\\]", glob) for glob in wanted) else wanted
+    excluded = any((word.text or "").startswith("--exclude") and "dir" not in (word.text or "")[:13] for word in words)
+    return ["*"] if not wanted or excluded or any(re.search(r"[{/\\\[]", glob) for glob in wanted) else wanted
+
+
+_RG_FLAGS = re.compile(
+    r"--(no-.*|line-number|hidden|count|files-with-matches|ignore-case|fixed-strings|word-regexp|stats|json|multiline|pcre2"
+    r"|smart-case|column|vimgrep|only-matching|pretty|heading|trim|null|text|follow|invert-match|unrestricted|.*=.*)"
+)
+
+
+def _searched_by_rg(words: Sequence[Word]) -> list[str]:
+    """The places that a call of rg names to search; none where it is not certain which of its words they are."""
+    places: list[str] = []
+    pattern = False
+    for option in read_options(words[1:], "eEfgjmABCrMtTd", ("--glob", "--iglob", "--type", "--regexp", "--file")):
+        if option.name is None:
+            if option.word.text is None:
+                return []
+            places.append(option.word.text)
+        elif option.name in ("-e", "-f", "--regexp", "--file"):
+            pattern = True
+        else:
+            takes_next = option.name.startswith("--") and option.value is None and not _RG_FLAGS.fullmatch(option.name)
+            if takes_next or option.name in ("--files", "?"):
+                return []
+    return places if pattern else places[1:]
 
 
 def goes_below(words: Sequence[Word], folders: Sequence[str | None], root: str) -> bool:
@@ -138,10 +163,8 @@ def goes_below(words: Sequence[Word], folders: Sequence[str | None], root: str) 
         return any(os.path.isdir(os.path.join(cwd or root, each)) for cwd in folders for each in paths)
 
     if name == "rg":
-        skipped = pattern_of(words)
-        files = [word.text for index, word in enumerate(words[1:], 1) if index != skipped and word.text
-                 and not word.text.startswith("-")]  # fmt: skip
-        return skipped is None or not files or any(word.text is None for word in words) or are_folders(files)
+        files = _searched_by_rg(words)
+        return not files or are_folders(files)
     if name in ("ag", "ack", "zip", "rsync", "7z", "rgrep", "ugrep"):
         return True
     if name == "git":

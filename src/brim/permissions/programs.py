@@ -336,6 +336,12 @@ def _eats_input(words: Sequence[Word]) -> Iterator[Effect]:
     yield Effect("doubt", why=f"{words[0].text} runs what it is given")
 
 
+def _shopt(words: Sequence[Word]) -> Iterator[Effect]:
+    for word in words[1:]:
+        if word.text is None or re.search(r"glob|nocase|alias|extdebug|lastpipe", word.text):
+            yield Effect("doubt", why=f"shopt {word.raw} changes what words mean", option=word.text or "")
+
+
 def _source(words: Sequence[Word]) -> Iterator[Effect]:
     """The script that turns on a virtual environment is read like one that a shell is given; any other may set anything."""
     if len(words) == 2 and re.fullmatch(r"[\w./-]*bin/activate", words[1].text or ""):
@@ -418,12 +424,10 @@ def _json_tool(words: Sequence[Word]) -> Iterator[Effect]:
 
 def _with_mode(words: Sequence[Word]) -> Iterator[Effect]:
     for option in read_options(words[1:], "mgotSZ", ("--mode",)):
-        if option.name == "-m" or (option.name or "").startswith("--mo"):
+        if option.name == "-m" or (option.name or "").startswith("--m"):
             yield Effect(
                 "acts", (known("chmod"), option.value or UNKNOWN), f"{words[0].text} {option.name} sets a mode"
             )
-        elif option.name == "?":
-            yield Effect("acts", (known("chmod"), UNKNOWN), f"{words[0].text} may set a mode")
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -436,7 +440,7 @@ HANDLERS: Mapping[str, Handler] = {
     "mkdir": _with_mode, "install": _with_mode, "mkfifo": _with_mode,
     "gcc": _gcc, "cmake": _cmake, "apt": _apt, "apt-get": _apt,
     **dict.fromkeys(names("run-parts alias hash enable bind complete fc history"), _eats_input),
-    "source": _source, ".": _source,
+    "source": _source, ".": _source, "shopt": _shopt,
     **dict.fromkeys(names("unset read export declare typeset local readonly getopts test [ printf wait"), _sets_names),
     "mapfile": _mapfile, "readarray": _mapfile,
 }  # fmt: skip

@@ -176,7 +176,7 @@ class ReadJudge(FileJudge):
         for path, folders, files in os.walk(top) if rules else ():
             for name in (*files, *folders):
                 seen += 1
-                if not fnmatch.fnmatch(name, name_glob):
+                if not fnmatch.fnmatchcase(name.casefold(), name_glob.casefold()):
                     continue
                 full = os.path.join(path, name)
                 place = locate(full, self.workspace) if os.path.islink(full) else Place(full, full, True)

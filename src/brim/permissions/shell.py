@@ -171,7 +171,8 @@ class _Reader(Values):
                 each.type in ("command_substitution", "process_substitution") for each in nodes_of(child)
             )
             if child.is_named:
-                self.feed = feed if simple else ()
+                # an input that is redirected comes from elsewhere; the grammar may hang it on the whole pipe
+                self.feed = feed if simple and b"<" not in self.source else ()
                 self.visit(child)
                 self.feed = ()
                 last = self.script.calls[-1].words if simple and self.script.calls else ()

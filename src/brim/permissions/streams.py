@@ -49,12 +49,22 @@ def names_found(words: Sequence[Word]) -> tuple[str, ...]:
     texts = [word.text for word in words[1:]]
     start = next((i for i, text in enumerate(texts) if text is None or text.startswith(("-", "(", "!"))), len(texts))
     folders = [text for text in texts[:start] if text] or ["."]
-    globs = [texts[i + 1] for i, text in enumerate(texts[:-1]) if text in ("-name", "-iname")]
+    action = next(
+        (i for i, text in enumerate(texts) if re.match(r"-(exec|ok|print|ls|fls|fprint|delete)", text or "")),
+        len(texts),
+    )
+    globs = [
+        texts[i + 1] for i, text in enumerate(texts[:action]) if text in ("-name", "-iname") and i + 1 < len(texts)
+    ]
     odd = {"-o", "-or", ",", "!", "-not", "(", ")", "-L", "-H", "-follow", "-files0-from"} & set(texts)
     if None in texts[: start + 1] or any(word.glob for word in words[1 : start + 1]):
         return ()
-    first = globs[0] if globs and not odd else "*"
-    return (first if first is not None else "*", *folders) if not odd & {"-L", "-H", "-follow", "-files0-from"} else ()
+    first = globs[0] if globs and not odd else None
+    return (
+        ("*" if first is None or re.search(r"[\[\\]", first) else first, *folders)
+        if not odd & {"-L", "-H", "-follow", "-files0-from"}
+        else ()
+    )
 
 
 UNKNOWN_FILE = Word("{}", None, head="./")

@@ -293,6 +293,8 @@ def _shell(words: Sequence[Word]) -> tuple[bool, list[Effect]]:
                 effects.append(Effect("doubt", why=f"{name} {text} reads what it runs", option=text))
             if re.search(r"[oO]$", text):
                 position += 1
+                if text.endswith("O"):
+                    effects.append(Effect("doubt", why=f"{name} {text} changes what words mean", option=text))
         position += 1
     rest = words[position:]
     if command:
