@@ -333,3 +333,12 @@ def test_runs_with_the_same_ends_are_told_apart() -> None:
     text = "".join(brim.recall(fate["handle"], body, api="openai.responses") for fate in view.plan["fates"])
     for step in range(40):
         assert f"step {step} word" in text or f"step {step} word" in text_of(view.request)
+
+
+def test_empty_content_in_a_strict_template() -> None:
+    """A chat template takes no empty content either: a tool without output says so, at hosted OpenAI it stays empty."""
+    messages = [said("user", "a"), called("c1"), answered("c1", ""), said("assistant", "x"), said("user", "b")]
+    assert not brim.prepare({"model": "gpt-4o", "messages": messages}).changed
+    view = brim.prepare({"model": "local/x", "messages": messages})
+    assert not violations(view.request, "openai.chat", "openai-strict")
+    assert view.request["messages"][2]["content"] == "(no output)"

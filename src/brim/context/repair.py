@@ -25,7 +25,7 @@ FILLED = frozenset({NO_OUTPUT, EMPTY, ""})
 STAND_INS = frozenset({INTERRUPTED, CONTINUES})
 AS_IT_IS = "as it is"
 """In place of a dialect: nothing is repaired, since the provider holds the calls that these results answer."""
-NONEMPTY = frozenset({"anthropic", "gemini", "mistral"})
+NONEMPTY = frozenset({"anthropic", "gemini", "mistral", "openai-strict"})
 """Dialects that refuse empty content."""
 UNIQUE_IDS = frozenset({"anthropic", "mistral"})
 """Dialects that want each call id once in a request, in their own spelling: Anthropic answers "tool_use ids must be unique"
