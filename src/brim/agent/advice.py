@@ -11,6 +11,9 @@ from brim.errors import BrimError, ContextOverflow, ProviderOverflow, RequestOve
 
 OVERFLOWS = (ContextOverflow, ProviderOverflow, RequestOverRateLimit, RequestTooLarge)
 _MOST = 3
+_LEAST_REPLY = 1_024
+_CROWDED = 0.5
+"""A window that is filled less than this has room: shortening the history is not what helps."""
 
 
 def advice_for(
@@ -29,13 +32,22 @@ def advice_for(
         )
     if not ladder:
         lines.append("leave --no-ladder out: then what is too long is shortened before it is sent, in any mode")
+    if isinstance(error, ContextOverflow):
+        # what cannot go is too long by itself: no mode and no threshold changes that, and the error's hint says what does
+        if bill is not None and error.irreducible - error.budget < bill["reserved"] - _LEAST_REPLY:
+            lines.append(_reserve(bill))
+        return lines
+    if isinstance(error, RequestTooLarge) and bill is not None and bill["used"] < _CROWDED * bill["window"]:
+        return lines  # a limit of bytes, not of tokens
     if mode == "full":
         lines.append("use the mode compact or auto: --context-mode compact (in a session: /mode compact)")
     else:
         lines.append("compact sooner: set compact_trigger_ratio (0.6) or compact_target (0.4) lower")
-    if bill is not None and bill["reserved"] > 1_024:
-        lines.append(
-            f"lower max_response_tokens ({bill['reserved']:,} tokens are reserved for the reply): --max-tokens 1024"
-        )
+    if bill is not None and bill["reserved"] > _LEAST_REPLY:
+        lines.append(_reserve(bill))
     lines.append("or start a new session: --new-session (in a session: /new)")
     return lines
+
+
+def _reserve(bill: Mapping[str, Any]) -> str:
+    return f"lower max_response_tokens ({bill['reserved']:,} tokens are reserved for the reply): --max-tokens {_LEAST_REPLY}"

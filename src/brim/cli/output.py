@@ -20,6 +20,7 @@ from brim.cli.spinner import Spinner
 from brim.errors import BrimError
 
 DIFF_LINES = 40
+_ERROR_COLUMNS = 300
 DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 _INSERTED = {"tree": "the folder's tree", "workspace": "snippets of the folder"}
 _WAITS = {"retry": "waiting", "summary": "summarising"}
@@ -103,6 +104,7 @@ class TextOutput:
         self._shown_bill = False
         self._calls: dict[str, ev.ToolStarted] = {}
         self._thinking = False
+        self._repairs: set[str] = set()
         self._spinner = Spinner(self._err, self.colour)
 
     # ---- events ------------------------------------------------------------------------------------------------
@@ -195,13 +197,23 @@ class TextOutput:
             self._thinking = False
 
     def _request(self, event: ev.Requested) -> None:
-        if event.report:
-            self._say("context: " + "; ".join(describe_pass(line) for line in event.report), "2")
+        report = [described for line in event.report if (described := self._new(line))]
+        if report:
+            self._sentence("context: " + "; ".join(report), "2", "    ")
         free, window = event.bill["free"], max(1, event.bill["window"])
         tight = free < TIGHT * window and not self._shown_bill
         if self._bill or tight:
             self._shown_bill = True
             self._say(render_bill(event.bill, min(100, width_of(self._err))), "2")
+
+    def _new(self, line: Mapping[str, Any]) -> str:
+        """One entry of a report in words; "" for a repair that was told before, since it is made in every request."""
+        told = describe_pass(line)
+        if line.get("pass") == "repair":
+            if told in self._repairs:
+                return ""
+            self._repairs.add(told)
+        return told
 
     def _tool(self, event: ev.ToolFinished) -> None:
         call = self._calls.pop(event.id, None)
@@ -221,7 +233,8 @@ class TextOutput:
             if len(lines) > len(shown):
                 self._say(f"  … {len(lines) - len(shown):,} more lines", "2")
         elif event.is_error:
-            self._say(f"  {fit(event.text.strip().splitlines()[0] if event.text.strip() else '', 200)}", "2")
+            first = event.text.strip().partition("\n")[0]
+            self._sentence(f"  {fit(first, _ERROR_COLUMNS)}", "2", "  ")
 
     def _failed(self, error: Mapping[str, Any], advice: list[str], bill: Mapping[str, Any] | None) -> None:
         self._sentence(f"ai: {error['message']}", "31", "    ")
