@@ -145,26 +145,29 @@ def _unpacked(raw: IO[bytes]) -> Any:
 
 
 def _zstd(raw: IO[bytes]) -> Any:
+    source: Any
     if sys.version_info >= (3, 14):
         from compression import zstd
 
-        return zstd.ZstdFile(raw)
-    try:
-        import zstandard
-    except ImportError as error:
-        raise OSError(0, "packed with zstd, which needs `pip install zstandard` (or Python 3.14)") from error
+        source, failure = zstd.ZstdFile(raw), zstd.ZstdError
+    else:
+        try:
+            import zstandard
+        except ImportError as error:
+            raise OSError(0, "packed with zstd, which needs `pip install zstandard` (or Python 3.14)") from error
+        source = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        failure = zstandard.ZstdError
 
     class Reader(io.RawIOBase):
-        def __init__(self) -> None:
-            self._reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        """Both say in errors of their own what a damaged file is; others say it as an OSError."""
 
         def readable(self) -> bool:
             return True
 
         def readinto(self, buffer: Any) -> int:
             try:
-                piece = self._reader.read(len(buffer))
-            except zstandard.ZstdError as error:
+                piece = source.read(len(buffer))
+            except failure as error:
                 raise OSError(0, str(error)) from error
             buffer[: len(piece)] = piece
             return len(piece)
