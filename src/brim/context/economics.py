@@ -66,7 +66,7 @@ NO_RECALL = 2.0
 """Where nothing can fetch an original, a miss counts so many times more: the tool must be called again, or cannot."""
 MARGIN = 1.0
 """An edit must gain this share of what it rewrites; what is expected is not what comes, and a rewrite is certain."""
-CAUTION = 3.0
+CAUTION = 2.5
 """Misses seen against misses expected, with this many of each taken as given: one surprise does not change a policy."""
 MOST_HELD = 300
 """Results that may still be lowered; older ones stay as they are. Bounds the time of one decision."""
