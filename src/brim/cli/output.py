@@ -21,6 +21,12 @@ from brim.errors import BrimError
 
 DIFF_LINES = 40
 _ERROR_COLUMNS = 300
+_CONTROLS = {
+    code: 0x2400 + code if code < 0x20 else 0x2421 if code == 0x7F else 0xFFFD
+    for code in (*range(0x20), *range(0x7F, 0xA0))
+    if chr(code) not in "\n\t\r"
+}
+"""What a model says must not steer the terminal (titles, clipboard, colours): control characters are shown as signs."""
 DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 _INSERTED = {"tree": "the folder's tree", "workspace": "snippets of the folder"}
 _WAITS = {"retry": "waiting", "summary": "summarising"}
@@ -100,6 +106,7 @@ class TextOutput:
         self._structured = structured
         self._rendered: Any = None
         self._markdown = markdown and is_colourful(self._out)
+        self._to_terminal = self._out.isatty()
         self._open_line = False
         self._shown_bill = False
         self._calls: dict[str, ev.ToolStarted] = {}
@@ -166,6 +173,8 @@ class TextOutput:
 
     def _text(self, text: str) -> None:
         self._end_thinking()
+        if self._to_terminal:
+            text = text.translate(_CONTROLS)
         if self._markdown:
             if self._rendered is None:
                 from brim.cli.markdown import MarkdownStream
@@ -188,7 +197,7 @@ class TextOutput:
     def _think(self, text: str) -> None:
         if self._verbose:
             self._thinking = True
-            self._err.write(self._dyed(text, "2"))
+            self._err.write(self._dyed(text.translate(_CONTROLS), "2"))
             self._err.flush()
 
     def _end_thinking(self) -> None:

@@ -143,12 +143,12 @@ class Repl:
     async def talk(self) -> None:
         """Reads lines and answers them until the user leaves."""
         session = self.opened.agent.session
-        self.say(
+        begun = (
             f"brim · {session.model.full_name} · {session.mode} · session {short_session(session.id)}"
             + (f" · {len(session.messages)} messages" if session.messages else "")
-            + " · /help",
-            "2",
+            + " · /help"
         )
+        self.say("\n".join(wrap_words(begun, width_of(sys.stdout), "  ")), "2")
         self.say_last()
         prompt, self.options = self.options.prompt, msgspec.structs.replace(self.options, prompt=None)
         while True:
