@@ -26,7 +26,13 @@ def shell(home: Home, module: str, line: str) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize("target", [">&-", "> /dev/full"])
 @pytest.mark.parametrize(
     ("module", "line"),
-    [("ai", "hello"), ("ai", "--help"), ("ai", "--output-format json hello"), ("manage", "config show"), ("manage", "--help")],
+    [
+        ("ai", "hello"),
+        ("ai", "--help"),
+        ("ai", "--output-format json hello"),
+        ("manage", "config show"),
+        ("manage", "--help"),
+    ],
 )
 def test_output_that_cannot_be_written_is_told(tmp_path: Path, module: str, line: str, target: str) -> None:
     """A closed stdout and a full disk end with 1 and one sentence, whatever was to be written."""

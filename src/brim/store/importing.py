@@ -215,7 +215,8 @@ def _understand(entries: list[Entry], called: str, now: float, warnings: list[st
         return _from_messages(entries, _api_of(values), now, warnings)
     raise UsageError(
         f"{called} holds no conversation",
-        hint="brim imports its own exports, message lists, request bodies, Claude Code logs and `llm logs --json`",
+        hint="brim imports its own exports (.json, .jsonl; .md is for reading), message lists, request bodies, Claude Code "
+        "logs and `llm logs --json`",
     )
 
 
