@@ -9,6 +9,7 @@ import pytest
 
 import brim
 from brim.budget.usage import parse_usage
+from brim.formats import parse_message
 from brim.formats.dialects import violations
 from shared_bodies import MODES, answered, called, returned, said, text_of, used
 
@@ -342,3 +343,25 @@ def test_empty_content_in_a_strict_template() -> None:
     view = brim.prepare({"model": "local/x", "messages": messages})
     assert not violations(view.request, "openai.chat", "openai-strict")
     assert view.request["messages"][2]["content"] == "(no output)"
+
+
+def test_calls_of_another_api_are_not_repaired_for_their_form() -> None:
+    """A history that a chat model began goes to Anthropic's API without a word about arguments that are an object."""
+    conversation = brim.Conversation("anthropic.messages", model="claude-sonnet-4-5", body={"max_tokens": 100})
+    chat = [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": f"c{n}", "type": "function", "function": {"name": "ls", "arguments": arguments}}
+            for n, arguments in enumerate(['{"path": "."}', "", "{broken"])
+        ]},
+        *({"role": "tool", "tool_call_id": f"c{n}", "content": "a.py"} for n in range(3)),
+    ]  # fmt: skip
+    for message in chat:
+        for each in parse_message(message, "openai.chat"):
+            conversation.append(each)
+    prepared = conversation.prepare()
+    said = [line for line in prepared.report if "arguments of call" in str(line)]
+    assert len(said) == 1 and "c2" in str(said[0])
+    blocks = [block for message in prepared.request["messages"] for block in message["content"] if "input" in block]
+    assert [block["input"] for block in blocks][:2] == [{"path": "."}, {}]
+    assert all(isinstance(block["input"], dict) for block in blocks)

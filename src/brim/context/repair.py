@@ -227,8 +227,9 @@ def _bad_arguments(call: ToolCall, dialect: str) -> bool:
     """Arguments the API refuses: broken JSON, or JSON that is no object. Nothing at all passes for an empty object at
     OpenAI; chat templates and Anthropic want the object."""
     text = call.arguments
-    if dialect == "anthropic":
-        return isinstance(call.wire, Mapping) and not isinstance(call.wire.get("input"), Mapping)
+    wire = call.wire
+    if dialect == "anthropic" and isinstance(wire, Mapping) and ("input" in wire or "tool_use" in str(wire.get("type"))):
+        return not isinstance(wire.get("input"), Mapping)
     if not text or text.isspace():
         return dialect in ALTERNATE or dialect == "gemini"
     return not is_object_text(text)
