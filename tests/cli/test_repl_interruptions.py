@@ -46,8 +46,12 @@ def test_ctrl_c_while_a_summary_is_written(tmp_path: Path) -> None:
             terminal.wait("/help")
             for turn in range(9):
                 terminal.enter(f"turn {turn}")
-                terminal.wait(*["out · context"] * 1, f"> turn {turn}")
-                upstream.wait_for(lambda server, turn=turn: len(server.requests) > turn)
+                terminal.wait("out · context", f"> turn {turn}")
+
+                def answered(server: ScriptedProvider, turn: int = turn) -> bool:
+                    return len(server.requests) > turn
+
+                assert upstream.wait_for(answered)
             terminal.wait("> turn 8")
             terminal.enter("/compact")
             terminal.wait("summarising with")

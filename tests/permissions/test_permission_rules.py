@@ -386,3 +386,11 @@ def test_stars_over_a_whole_text_are_any_characters(pattern: str, text: str) -> 
     """The linear comparison says what the regular expression says."""
     regex = "".join(".*" if char == "*" else char for char in pattern)
     assert covers_text(pattern, text) is (re.fullmatch(regex, text) is not None)
+
+
+@pytest.mark.parametrize("text", ["foo(", "bash(ls", "read(.env) and more", "bash(a(b"])
+def test_a_rule_that_is_not_finished_is_told(text: str) -> None:
+    """A rule without its closing parenthesis would match nothing: a deny rule above all must not pass for one that holds."""
+    for decision in ("allow", "deny", "ask"):
+        with pytest.raises(UsageError, match=r"does not end in \)"):
+            parse_rules([text], decision)

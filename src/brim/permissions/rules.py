@@ -75,8 +75,8 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 def parse_rule(text: str, decision: Decision, origin: str = "", *, commands: bool = True) -> Rule:
-    """A rule from its text. Raises UsageError for an empty one. `commands`: a bare text that names no tool is a pattern
-    for bash.
+    """A rule from its text. Raises UsageError for an empty or unfinished one. `commands`: a bare text that names no
+    tool is a pattern for bash.
 
     Tool names are taken in any case, so that rules of other programs (`Bash(git push:*)`) work.
     """
@@ -87,6 +87,10 @@ def parse_rule(text: str, decision: Decision, origin: str = "", *, commands: boo
     if found is not None:
         pattern = found[2].strip()
         return Rule(decision, _tool_name(found[1]), None if pattern in ("", "*") else pattern, text, origin)
+    if re.match(r"[\w*-]+\(", given):  # a rule that means nothing, a deny rule above all, must not pass for one
+        raise UsageError(
+            f"the {decision} rule {given!r} does not end in )", hint="write tool(pattern), for example read(.env)"
+        )
     if _tool_name(given) in TOOLS or not commands or re.fullmatch(r"\w+__[\w*-]+|mcp_[\w*-]+", given):
         return Rule(decision, _tool_name(given), None, text, origin)
     return Rule(decision, "bash", None if given == "*" else given, text, origin)
