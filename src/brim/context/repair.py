@@ -228,7 +228,11 @@ def _bad_arguments(call: ToolCall, dialect: str) -> bool:
     OpenAI; chat templates and Anthropic want the object."""
     text = call.arguments
     wire = call.wire
-    if dialect == "anthropic" and isinstance(wire, Mapping) and ("input" in wire or "tool_use" in str(wire.get("type"))):
+    if (
+        dialect == "anthropic"
+        and isinstance(wire, Mapping)
+        and ("input" in wire or "tool_use" in str(wire.get("type")))
+    ):
         return not isinstance(wire.get("input"), Mapping)
     if not text or text.isspace():
         return dialect in ALTERNATE or dialect == "gemini"
