@@ -250,7 +250,8 @@ def test_a_second_overflow_is_an_error_with_bill_and_advice(workspace: Path) -> 
             assert failed.bill is not None and failed.bill["used"] > 500
             advice = "\n".join(failed.advice)
             assert "largest: user messages" in advice and "stands in it twice" in advice
-            assert "compact_trigger_ratio" in advice and "max_response_tokens" in advice
+            assert "max_response_tokens" in advice
+            assert "compact_trigger_ratio" not in advice  # one message is too long: no threshold changes that
 
     run(check)
 
