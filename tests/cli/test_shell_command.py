@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -131,3 +132,22 @@ def test_commands_at_a_terminal(tmp_path: Path) -> None:
             "I ran `read -p 'name? ' name; echo hello $name; echo more; sleep 1`:",
         ]
         assert sent[-1]["content"].endswith("typed ahead")
+
+
+def test_secrets_of_the_environment_stay_out_of_the_conversation(
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command has the whole environment, and the user sees what it prints; what is kept has a secret's name in its place,
+    however the output was cut into pieces."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+    monkeypatch.setenv("GH_TOKEN", "sk-test-0123456789abcdef-longer")
+    monkeypatch.setenv("TOKEN", "short")
+    in_pieces = 'for c in $(echo "$OPENAI_API_KEY" | fold -w 3); do printf %s "$c"; sleep 0.01; done; echo'
+    shown, screen = run(f'{in_pieces}; echo "$GH_TOKEN $TOKEN"', context)
+    assert shown is not None and "sk-test" not in shown.text
+    assert shown.text.startswith("[OPENAI_API_KEY]\n[GH_TOKEN] short\n")
+    assert "sk-test-0123456789abcdef\n" in screen and "-longer short" in screen
+    shown, _ = run("seq 20000; env; seq 20000", context)
+    assert shown is not None and shown.cut
+    kept = b"".join(context.blobs.get(each) for each in re.findall(r"recall handle ([0-9a-f]{12})", shown.text))
+    assert b"OPENAI_API_KEY=[OPENAI_API_KEY]" in kept and b"sk-test" not in kept

@@ -1,7 +1,7 @@
 """`!command`: the user's own, run as a shell would. It has the terminal to read from and the whole environment, what it
 prints is seen as it comes, it may take as long as it likes, and Ctrl-C ends it, not what it had printed.
 
-What joins the conversation is bounded like a tool's output.
+What joins the conversation is bounded like a tool's output, and holds no value of a secret variable.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import asyncio
 import codecs
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -43,6 +44,30 @@ class Shown(msgspec.Struct, frozen=True):
     cut: bool
 
 
+class _Unnamed:
+    """Takes the values of secret variables out of a stream of bytes, wherever it is cut: a command of the user's own may have
+    them, the conversation may not."""
+
+    def __init__(self, values: Mapping[bytes, str]) -> None:
+        longest_first = sorted(values, key=len, reverse=True)
+        self._values = values
+        self._pattern = re.compile(b"|".join(map(re.escape, longest_first))) if values else None
+        self._most = len(longest_first[0]) if values else 1
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        if self._pattern is None:
+            return data
+        data = self._pattern.sub(lambda found: f"[{self._values[found[0]]}]".encode(), self._held + data)
+        cut = max(0, len(data) - self._most + 1)  # what may be the beginning of one waits for the rest
+        self._held = data[cut:]
+        return data[:cut]
+
+    def finish(self) -> bytes:
+        held, self._held = self._held, b""
+        return held
+
+
 class ShellCommand:
     """One command, to be run once. `interrupt` may be called while it runs."""
 
@@ -61,6 +86,7 @@ class ShellCommand:
         """Runs it to its end. Raises UsageError where it cannot be started."""
         from brim.tools.bounded import BoundedOutput, Limits
         from brim.tools.child import run_child
+        from brim.tools.environment import secret_values
 
         shell = shutil.which("bash")
         if shell is None:
@@ -71,9 +97,11 @@ class ShellCommand:
             Limits(context.caps.bash, head=0.4), context.count, blobs=context.blobs, blob_bytes=context.caps.blob_bytes
         )
 
+        unnamed = _Unnamed(secret_values(os.environ))
+
         def seen(data: bytes) -> None:
             self._show(data)
-            bounded.feed(data)
+            bounded.feed(unnamed.feed(data))
 
         self._told_fd, write = os.pipe()
         try:
@@ -94,6 +122,7 @@ class ShellCommand:
             self._told_fd = -1
             self._end_line()
         notes = [*self._follow(cwd), *self._how(ended)]
+        bounded.feed(unnamed.finish())
         done = bounded.finish()
         text = done.text if not self._screen else "(it took the whole screen; what it showed there is not kept)"
         whole = (text.rstrip("\n") or "(no output)") + "".join(f"\n[{note}]" for note in notes)

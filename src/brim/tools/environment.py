@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
 
@@ -27,6 +28,8 @@ _ENDINGS = ("APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CR
 # Names that look alike and hold none.
 _HARMLESS = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK", "KEYBOARD_KEY"})
 _COUNTS = frozenset({"TOKENS", "KEYS"})
+_LEAST_SECRET = 8
+"""Characters: a shorter value is found in too much that is none."""
 _KNOWN_VALUES = re.compile(
     r"sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AIza[\w-]{30,}"
     r"|hf_[A-Za-z0-9]{20,}|A(?:KIA|SIA)[A-Z0-9]{16}|gsk_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{40,}"
@@ -65,9 +68,18 @@ def looks_secret(name: str, value: str) -> bool:
     return _KNOWN_VALUES.search(value) is not None
 
 
+def secret_values(env: Mapping[str, str]) -> dict[bytes, str]:
+    """The values that look like secrets, long enough to be told from other text, each with its variable's name."""
+    return {
+        os.fsencode(value): name
+        for name, value in env.items()
+        if len(value) >= _LEAST_SECRET and looks_secret(name, value)
+    }
+
+
 def scrub(env: Mapping[str, str], keep: Collection[str] = ()) -> dict[str, str]:
     """`env` without secrets, and without any variable whose value repeats one (an alias of a key)."""
     secret = {name for name, value in env.items() if name not in keep and looks_secret(name, value)}
-    values = {env[name] for name in secret if len(env[name]) >= 8}
+    values = {env[name] for name in secret if len(env[name]) >= _LEAST_SECRET}
     left = {name: value for name, value in env.items() if name not in secret and (name in keep or value not in values)}
     return {**left, **_QUIET}
