@@ -7,7 +7,6 @@ listing, a change that was made already. What is none of them is told by the nea
 from __future__ import annotations
 
 import difflib
-import html
 import re
 import unicodedata
 from collections.abc import Callable
@@ -61,6 +60,8 @@ def _escapes(text: str, old: str) -> str:
             f"it is found at line {_line(text, at)} if the escapes in old are taken for what they mean:"
             " old was escaped twice (write \\n and \\t once in the JSON)"
         )
+    import html  # its tables are half a megabyte, and few edits miss
+
     if (bare := html.unescape(old)) != old and (at := text.find(bare)) >= 0:
         return (
             f"it is found at line {_line(text, at)} with plain characters: old has HTML entities such as &lt; or &amp;"
