@@ -400,9 +400,13 @@ def test_no_server_is_left_when_ai_is_killed(tmp_path: Path, how: signal.Signals
     script, pids = write_server(tmp_path), tmp_path / "pids"
     with ScriptedProvider([tool_call("mcp__t__wait", {"seconds": 60}), reply("no")]) as upstream:
         table = server_table("t", script, "--stubborn", "--pid", str(pids))
-        process = make_user(tmp_path / "home", upstream.base_url, table).start(
-            "wait", "--allow", "mcp__t", "--output-format", "stream-json"
-        )
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # children inherit that `nohup make test` ignores it
+        try:
+            process = make_user(tmp_path / "home", upstream.base_url, table).start(
+                "wait", "--allow", "mcp__t", "--output-format", "stream-json"
+            )
+        finally:
+            signal.signal(signal.SIGHUP, before)
         assert process.stdout is not None
         for line in process.stdout:
             if json.loads(line)["type"] == "tool_call":
