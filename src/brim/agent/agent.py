@@ -22,6 +22,7 @@ from brim.agent import events as ev
 from brim.agent.advice import advice_for
 from brim.agent.debuglog import DebugLog
 from brim.agent.fallback import Fallbacks
+from brim.agent.kept import kept_of, storable
 from brim.agent.permit import Permits
 from brim.agent.session import AgentSession, Partner, Request
 from brim.agent.summarizer import ModelSummarizer
@@ -44,7 +45,7 @@ from brim.errors import (
 from brim.formats import parse_message
 from brim.providers import Done, Notice, Provider, RetryPolicy, TextDelta, ThinkingDelta, silently_cut
 from brim.providers.retry import stream_with_retries
-from brim.tools import Tool, ToolContext, ToolOutput, run_calls, storable_arguments, storable_name
+from brim.tools import Tool, ToolContext, ToolOutput, run_calls
 
 MAX_STEPS = 50
 MAX_CALLS = 128
@@ -507,23 +508,3 @@ def _hinted(error: BrimError) -> str:
 def plain(error: BrimError) -> dict[str, Any]:
     """An error as JSON values, without the bill: that stands beside it."""
     return {key: value for key, value in error.as_dict().items() if key != "bill"}
-
-
-def kept_of(output: ToolOutput) -> dict[str, Any] | None:
-    """What is kept beside a result: the checkpoint of a file it changed, so that a rewind can put it back."""
-    saved = output.meta.get("checkpoint")
-    return None if saved is None else {"checkpoint": saved}
-
-
-def storable(message: Message) -> Message:
-    """The message with call arguments that are no JSON object made one, and names of tools that no provider takes made plain,
-    so that no later request is refused for them."""
-    parts: list[Part] = []
-    changed = False
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            name, arguments = storable_name(part.name), storable_arguments(part.arguments)
-            if (name, arguments) != (part.name, part.arguments):
-                part, changed = msgspec.structs.replace(part, name=name, arguments=arguments, wire=None), True
-        parts.append(part)
-    return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message

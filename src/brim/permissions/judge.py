@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+from brim.permissions.disguises import DisguiseJudge
 from brim.permissions.effects import Effect
 from brim.permissions.files import NOTHING
 from brim.permissions.git import git_effects, strip_globals
@@ -27,7 +28,6 @@ from brim.permissions.harmless import (
 from brim.permissions.interpreters import RUNS_CODE
 from brim.permissions.operands import WRITERS
 from brim.permissions.programs import canonical, other_spellings, program_effects
-from brim.permissions.reads import ReadJudge
 from brim.permissions.rules import Rule, allows, covers_text, forbids, format_rule, plain_name, quote_word
 from brim.permissions.shell import parse_script
 from brim.permissions.values import Call, Script
@@ -61,7 +61,7 @@ _FOLLOWS = {
 """Options that follow links, wherever they lead."""
 
 
-class BashJudge(ReadJudge):
+class BashJudge(DisguiseJudge):
     """Judges one command line. `parts` is what came of it."""
 
     # -- the whole -----------------------------------------------------------------------------------------------------
@@ -407,73 +407,12 @@ class BashJudge(ReadJudge):
             each is not None and re.fullmatch(r"-\w*[fn]\w*", each) for each in given
         ):
             self.doubt(text, "an exported function can take the place of a command")
-        elif (
-            base in ("unset", "export", "readonly")
-            and any(each is None or is_dangerous_name(each) for each in given)
-            and base == "unset"
-        ):
+        elif base == "unset" and any(each is None or is_dangerous_name(each) for each in given):
             self.doubt(text, "what it unsets can change what is run")
         elif base == "let" and any(each is None or re.search(r"[\[$`]", each) for each in given):
             self.doubt(text, "let evaluates what it is given")
         else:
             self.add(text, "allow", "changes only the shell that runs it")
-
-    def hidden_command(self, words: Sequence[Word], text: str) -> None:
-        """An unknown program may run the words it is given: `somewrapper rm -rf x`, `somewrapper "cd /; rm x"`."""
-        for start in range(1, len(words)):
-            given = words[start].text
-            if given is None:
-                continue
-            tail = given.rpartition("=")[2]
-            for rule in self.bash["deny"]:
-                first = rule.words()[0].literal if rule.pattern is not None else None
-                if not first:
-                    continue
-                inside = re.search(rf"(?:^|[\s;&|(`/\"'!{{,])({re.escape(first)})(?:$|[\s;&|)`\"'}},])", tail)
-                if (inside and re.search(r"[\s,]", tail)) or forbids(rule, [known(tail), *words[start + 1 :]]) == "yes":
-                    self.add(
-                        text,
-                        "ask",
-                        f"{words[0].raw} may run {words[start].raw}, and there is the rule {rule.text}",
-                        rule.text,
-                    )
-                    return
-
-    def renamed_program(self, words: Sequence[Word], text: str) -> None:
-        """A copy of a denied program, or a link to it, runs under another name: `cp /bin/rm x; ./x y`."""
-        for word in words[1:]:
-            folder, _, base = (word.text or "").rpartition("/")
-            if not re.search(r"bin$|/lib", folder):
-                continue
-            for rule in self.bash["deny"]:
-                first = rule.words()[0] if rule.pattern is not None else None
-                if first is not None and not first.star and re.fullmatch(first.regex, base):
-                    self.add(
-                        text,
-                        "ask",
-                        f"it can give {word.raw} another name, and there is the rule {rule.text}",
-                        rule.text,
-                    )
-                    return
-
-    def globbed_options(self, words: Sequence[Word], call: Call, text: str) -> None:
-        """A file named like an option becomes one where a pattern names it: `sort *` beside a file `-oX`."""
-        for word in words[1:]:
-            if not word.glob or word.text is None or word.text[:1] not in "*?[":
-                continue
-            if self.dashed or any(each.startswith("-") for cwd in call.cwds for each in self.expanded(word.text, cwd)):
-                self.doubt(text, f"{word.raw} may become an option")
-                return
-
-    def foreign_repository(self, words: Sequence[Word], call: Call, text: str) -> None:
-        """A folder that is itself a bare repository brings its own settings, which can run programs."""
-        targets = [words[i + 1].text for i in range(len(words) - 1) if words[i].text == "-C"]
-        for cwd in call.cwds:
-            folders = [cwd, *(os.path.join(cwd or self.root, each) for each in targets if each is not None)]
-            bare = next((folder for folder in folders if folder and _is_bare_repository(folder)), None)
-            if bare is not None:
-                self.doubt(text, f"{bare} is a bare repository with settings of its own")
-                return
 
     def looks(self, base: str, words: Sequence[Word], effects: Sequence[Effect], call: Call) -> bool:
         """Whether a command may run without a rule: on the list, and nothing it names lies outside the workspace."""
@@ -497,7 +436,3 @@ class BashJudge(ReadJudge):
 def _operators_tight(text: str) -> str:
     """A command line without the blanks around its operators, and single ones elsewhere."""
     return re.sub(r"\s*([|<>;&]+)\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
-
-
-def _is_bare_repository(folder: str) -> bool:
-    return all(os.path.exists(os.path.join(folder, each)) for each in ("HEAD", "objects", "refs", "config"))
