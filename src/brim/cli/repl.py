@@ -217,7 +217,7 @@ class Repl:
 
     async def shell(self, command: str) -> None:
         """The user's own command: shown, and its bounded output joins the conversation."""
-        from brim.cli.shell import run_shell
+        from brim.cli.shell import ShellCommand
         from brim.conversation import user
         from brim.tools import ToolOutput
 
@@ -226,13 +226,12 @@ class Repl:
             return
         agent = self.opened.agent
         assert agent.context is not None
-        shown = await run_shell(command, agent.context, sys.stdout, self._stopping)
-        if shown is None:
-            self.say("ended; nothing of it joins the conversation", "33")
-            return
-        self.say(f"[{shown.words}]" + ("; of its output a part joins the conversation" if shown.cut else ""), "2")
-        text = agent.masked(ToolOutput(shown.text)).text
-        agent.session.append(user(f"I ran `{command}`:\n{text}"), meta={"ran": command})
+        running = ShellCommand(command, agent.context, sys.stdout)
+        with self._stopping(running.stop):
+            shown = await running.run()
+            self.say(f"[{shown.words}]" + ("; of its output a part joins the conversation" if shown.cut else ""), "2")
+            text = agent.masked(ToolOutput(shown.text)).text
+            agent.session.append(user(f"I ran `{command}`:\n{text}"), meta={"ran": command})
 
     async def ask_user(self, question: Question) -> Answer:
         """The permission question. Only what is typed after it was shown answers it."""

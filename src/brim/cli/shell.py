@@ -15,23 +15,27 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import msgspec
 
 from brim.errors import UsageError
+from brim.tools.processes import last_born, missed_interrupt
 
 if TYPE_CHECKING:
     from brim.tools import ToolContext
     from brim.tools.child import Ended
 
-# What the shell is, as a line with its number; where it stands at its end, from a trap where the command leaves it.
+# What the shell is, as a line with its number; where it stands at its end, from a trap where the command leaves it. A
+# shell without a trap for Ctrl-C goes on to the next command if the one that runs was not ended by it.
 _SCRIPT = (
-    'builtin echo $$ >&{0}; trap "builtin pwd -P >&{0} 2>/dev/null" EXIT; eval "$1"; set -- "$?"; '
+    'builtin echo $$ >&{0}; trap "builtin pwd -P >&{0} 2>/dev/null" EXIT; trap "exit 130" INT; eval "$1"; set -- "$?"; '
     "builtin pwd -P >&{0} 2>/dev/null; exit $1"
 )
+_AGAIN = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds from one look at what a Ctrl-C has missed to the next: a program takes so long to start on a busy machine."""
 _SCREEN = (b"\x1b[?1049h", b"\x1b[?47h")
 """What a program begins with that takes the whole screen: of an editor nothing is to be kept."""
 
@@ -69,7 +73,7 @@ class _Unnamed:
 
 
 class ShellCommand:
-    """One command, to be run once. `interrupt` may be called while it runs."""
+    """One command, to be run once. `stop` may be called while it runs."""
 
     def __init__(self, command: str, context: ToolContext, out: IO[str]) -> None:
         self._command = command
@@ -80,7 +84,9 @@ class ShellCommand:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._open_line = False
         self._screen = False
-        self._interrupted = False
+        self._interrupted = self._ended = False
+        self._running: asyncio.Task[Ended] | None = None
+        self._interrupting: asyncio.Task[None] | None = None
 
     async def run(self) -> Shown:
         """Runs it to its end. Raises UsageError where it cannot be started."""
@@ -108,36 +114,49 @@ class ShellCommand:
             os.set_blocking(self._told_fd, False)
             with _shared() as stdin:
                 argv = [shell, "--noprofile", "--norc", "-c", _SCRIPT.format(write), "bash", self._command]
-                ended = await run_child(
-                    argv, cwd=cwd, env=dict(os.environ), stdout=seen, stderr=seen, pass_fds=(write,), stdin=stdin
+                self._running = asyncio.ensure_future(
+                    run_child(
+                        argv, cwd=cwd, env=dict(os.environ), stdout=seen, stderr=seen, pass_fds=(write,), stdin=stdin
+                    )
                 )
+                ended = await self._running
+        except asyncio.CancelledError:
+            if not self._ended:
+                raise
+            ended = None
         except OSError as error:
             raise UsageError(
                 f"the command cannot be run: {error.strerror}", hint="put a long one into a file"
             ) from error
         finally:
+            if self._interrupting is not None:
+                self._interrupting.cancel()
             os.close(write)
             self._read_told()
             os.close(self._told_fd)
             self._told_fd = -1
             self._end_line()
-        notes = [*self._follow(cwd), *self._how(ended)]
+        notes = [
+            *self._follow(cwd),
+            *(self._how(ended) if ended is not None else ["ended: it did not stop when it was interrupted"]),
+        ]
         bounded.feed(unnamed.finish())
         done = bounded.finish()
         text = done.text if not self._screen else "(it took the whole screen; what it showed there is not kept)"
         whole = (text.rstrip("\n") or "(no output)") + "".join(f"\n[{note}]" for note in notes)
         return Shown(whole, "; ".join(notes), done.gap is not None and not self._screen)
 
-    def interrupt(self) -> bool:
-        """Ctrl-C for the command and what it started; false where there is none, or it was told already."""
+    def stop(self) -> None:
+        """Ctrl-C for the command and what it started; where it was told already, or cannot be told, its end."""
         self._read_told()
         number = self._told.split(b"\n", 1)[0]
-        if self._interrupted or self._told_fd < 0 or not number.isdigit():
-            return False
-        self._interrupted = True
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(int(number), signal.SIGINT)
-        return True
+        told, self._interrupted = self._interrupted, True
+        if self._running is None or self._running.done():
+            return
+        if told or not number.isdigit():
+            self._ended = self._running.cancel()
+        else:
+            self._interrupting = asyncio.ensure_future(_interrupt(int(number), cleans="trap" in self._command))
 
     def _show(self, data: bytes) -> None:
         self._screen = self._screen or any(mark in data for mark in _SCREEN)
@@ -184,6 +203,21 @@ class ShellCommand:
         return [*notes, f"{how}; {ended.seconds:.1f} s"]
 
 
+async def _interrupt(group: int, *, cleans: bool) -> None:
+    """SIGINT for a shell and all of its process group, until each has had it: a shell's child that has not yet become its
+    program takes the signal as the shell would, and loses it. `cleans`: the shell may have something to do about it."""
+    born = last_born()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGINT)
+    told: set[int] = set()
+    for pause in _AGAIN:
+        await asyncio.sleep(pause)
+        for pid in missed_interrupt(group, born, ending=not cleans) - told:
+            told.add(pid)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGINT)
+
+
 @contextlib.contextmanager
 def _shared() -> Iterator[int]:
     """The terminal as commands know it, lines and echo, to be read from; without one, nothing to read. What the command
@@ -204,16 +238,3 @@ def _shared() -> Iterator[int]:
     finally:
         with contextlib.suppress(OSError, ValueError):
             termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-
-
-async def run_shell(
-    command: str, context: ToolContext, out: IO[str], stopping: Callable[..., contextlib.AbstractContextManager[None]]
-) -> Shown | None:
-    """The command to its end; None where it did not end when it was told to. `stopping` calls what it is given at Ctrl-C."""
-    shell = ShellCommand(command, context, out)
-    task = asyncio.ensure_future(shell.run())
-    with stopping(lambda: shell.interrupt() or task.cancel()):
-        try:
-            return await task
-        except asyncio.CancelledError:
-            return None

@@ -5,12 +5,19 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator
+
+import msgspec
 
 MARK = "BRIM_CALL"
 """The variable that marks a command's environment, and so the processes that it left behind."""
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, Linux
+_STARTING = 100
+"""Clock ticks (a hundredth of a second each) from fork to exec, at most: on a busy machine it waits for its turn."""
+_MASKS = (b"SigBlk:", b"SigIgn:", b"SigCgt:")
 
 
 def linux_members(session: int, mark: str, pipes: Collection[str] = (), since: int = 0) -> dict[int, str]:
@@ -59,6 +66,54 @@ def start_tick(pid: int) -> int:
         return int(stat[stat.rfind(b")") + 2 :].split(maxsplit=20)[19])
     except (OSError, IndexError, ValueError):
         return 0
+
+
+class Born(msgspec.Struct, frozen=True):
+    """A moment among processes: the newest one's number and the clock tick (Linux)."""
+
+    pid: int
+    tick: int
+
+
+def last_born() -> Born:
+    """Now; zeros where the system does not say."""
+    if sys.platform != "linux":
+        return Born(0, 0)
+    try:
+        tick = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+        return Born(int(_slurp("/proc/loadavg").split()[-1]), tick)
+    except (OSError, IndexError, ValueError):
+        return Born(0, 0)
+
+
+def missed_interrupt(group: int, when: Born, *, ending: bool) -> set[int]:
+    """Processes of a group that a SIGINT sent at `when` would have ended, had it not come while they were being started.
+
+    They are there although SIGINT ends them, and were there then, but had only just been forked: an older one that lives on
+    chose to (it took the signal, and lets a second one end it), and what was started later is somebody's cleaning up.
+    `ending` says that the group's leader, a shell, does none: where the signal came in the middle of its fork, the system has
+    let it begin again, and its child is younger than the signal.
+    """
+    found: set[int] = set()
+    if not when.tick:
+        return found
+    bit = 1 << (signal.SIGINT - 1)
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        try:
+            stat = _slurp(f"/proc/{pid}/stat")
+            fields = stat[stat.rfind(b")") + 2 :].split(maxsplit=20)
+            if int(fields[2]) != group or fields[0] in (b"Z", b"X"):
+                continue
+            started = int(fields[19])
+            later = started > when.tick or (started == when.tick and pid > when.pid)
+            if started < when.tick - _STARTING or (later and not (ending and int(fields[1]) == group)):
+                continue
+            masks = [line.split()[1] for line in _slurp(f"/proc/{pid}/status").splitlines() if line.startswith(_MASKS)]
+        except (OSError, IndexError, ValueError):
+            continue
+        if not any(int(mask, 16) & bit for mask in masks):
+            found.add(pid)
+    return found
 
 
 def _slurp(path: str) -> bytes:
