@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import subprocess
@@ -41,6 +42,30 @@ def test_output_that_cannot_be_written_is_told(tmp_path: Path, module: str, line
     assert ran.returncode == 1, ran.stderr
     assert "cannot be written" in ran.stderr
     assert "Traceback" not in ran.stderr and "Exception ignored" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("ai", "--help"),
+        ("ai", "--version"),
+        ("manage", "--help"),
+        ("manage", "sessions list --help"),
+        ("manage", "--version"),
+    ],
+)
+def test_help_that_nobody_reads_ends_quietly(tmp_path: Path, module: str, line: str) -> None:
+    """`ai --help | true` ends like other tools whose reader has gone: 141, and not a word."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-m", f"brim.cli.{module}", *line.split()],
+            env=make_home(tmp_path, None).env, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert (ran.returncode, ran.stderr) == (141, "")
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- 2>&-"])

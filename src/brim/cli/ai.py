@@ -219,7 +219,7 @@ def ai(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Ends the process with the exit code of what happened."""
-    from brim.cli.streams import hold_standard_streams, left_unwritten
+    from brim.cli.streams import hold_standard_streams, left_by_reader, left_unwritten
 
     hold_standard_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -236,6 +236,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         if (code := left_unwritten(error, "ai")) is None:
             raise
+    except SystemExit as ended:
+        code = left_by_reader(ended, "ai")
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     sys.exit(code if isinstance(code, int) else 0)

@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(given: list[str]) -> int:
     """Runs one command line; returns its exit code. Never raises for what a user can meet."""
     from brim.cli.commands.shown import note, told
-    from brim.cli.streams import left_unwritten
+    from brim.cli.streams import left_by_reader, left_unwritten
     from brim.errors import BrimError, UsageError
 
     as_json = "--json" in given
@@ -96,6 +96,8 @@ def run(given: list[str]) -> int:
         return told(UsageError(error.format_message(), hint=f"{where} --help shows how"), as_json)
     except BrimError as error:
         return told(error, as_json)
+    except SystemExit as ended:
+        return left_by_reader(ended, "brim")
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except Exception as error:

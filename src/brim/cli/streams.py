@@ -39,3 +39,12 @@ def left_unwritten(error: OSError, program: str) -> int | None:
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{program}: the output cannot be written: {error.strerror}\n")
     return 1
+
+
+def left_by_reader(ended: SystemExit, program: str) -> int:
+    """The exit code where the parser ended the process: it does so, with 1, where its help meets a pipe that nobody
+    reads, which is no failure. Raises what it was given in any other case."""
+    reason = ended.__context__
+    if not isinstance(reason, BrokenPipeError) or (code := left_unwritten(reason, program)) is None:
+        raise ended
+    return code
