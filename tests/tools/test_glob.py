@@ -67,10 +67,11 @@ def test_where_a_pattern_starts(bench: Bench) -> None:
     assert matches(bench.call("glob", pattern="**/*.yml", noIgnore=True).text) == [".github/w.yml"]
     for folder in ("src", "src/", "./src", "src/**"):
         assert matches(bench.call("glob", pattern=folder).text) == ["src/a.py", "src/x/b.py"]
-    for pattern in ("/etc/*", "../*", "src/../../*"):
+    for pattern in ("/etc/*", "../*", "src/../../*", "~/*", "~/.ssh/**"):
         assert "outside the workspace" in bench.call("glob", pattern=pattern).text
     none = bench.call("glob", pattern="nowhere/*.py")
     assert not none.is_error and "No files match 'nowhere/*.py'" in none.text
+    assert "There is no folder nowhere." in none.text
     assert "hidden (.github)" in bench.call("glob", pattern="*.yml").text
     assert bench.call("glob", pattern=" ").is_error
 

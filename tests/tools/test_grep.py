@@ -19,7 +19,7 @@ from brim.tools.caps import Caps
 from brim.tools.globs import compile_glob, compile_include
 from brim.tools.listing import Listing
 from brim.tools.matches import FIELD, Matches, as_shown
-from brim.tools.ripgrep import NOISE
+from brim.tools.ripgrep import NOISE, Skipped
 from brim.tools.spool import Spool
 
 from .bounded_oracle import KeptBlobs
@@ -384,6 +384,63 @@ def test_line_ends_in_patterns(bench: Bench, pattern: str, found: list[str]) -> 
     assert not output.is_error and "\r" not in output.text and output.meta["total_lines"] == len(found)
     literal = bench.call("grep", pattern="foo():\n    return bar\n", literal=True)
     assert len(matches(literal.text)) == 4
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        ("$", [1, 2, 3, 4]),
+        ("^$", [3]),
+        (r"\s", [2]),
+        (r"\s+$", [2]),
+        (".", [1, 2, 4]),
+        ("[^a-z]", [2]),
+        (r"n\W", []),
+        (r"n.|t$", [4]),
+        (r"[[:space:]]", [2]),
+        (r"\z|clean", [1, 2, 3, 4]),
+    ],
+)
+def test_the_end_of_a_line_is_none_of_its_text(bench: Bench, pattern: str, lines: list[int]) -> None:
+    """A pattern finds the same lines whichever kind of line end they have, and the last one whether it has one or not."""
+    text = "clean\ntrail \n\nlast"
+    bench.write("crlf.txt", text.replace("\n", "\r\n"))
+    bench.write("crlf_end.txt", text.replace("\n", "\r\n") + "\r\n")
+    bench.write("lf.txt", text)
+    output = bench.call("grep", pattern=pattern)
+    texts = text.split("\n")
+    expected = [f"{name}.txt:{n}:{texts[n - 1]}" for name in ("crlf", "crlf_end", "lf") for n in lines]
+    assert matches(output.text) == expected and not output.is_error
+    assert output.meta["total_lines"] == len(expected)
+    bench.write("huge.txt", "x" * 500_000)
+    assert "huge.txt:1:xxx" in bench.call("grep", pattern="$", path="huge.txt").text
+
+
+def test_the_same_search_has_the_same_answer(bench: Bench) -> None:
+    """What was not searched is named in order, not as the threads of a search came by it."""
+    for number in range(60):
+        bench.write(f"d{number:02}/x.log", "needle\n")
+        bench.write(f"d{number:02}/.env", "needle\n")
+        bench.write(f"d{number:02}/node_modules/x.js", "needle\n")
+    bench.write(".gitignore", "*.log\n")
+    said = {bench.call("grep", pattern="needle").text for _ in range(8)}
+    assert len(said) == 1
+    assert "gitignored (d00/x.log, d01/x.log, d02/x.log, d03/x.log, d04/x.log and 55 more)" in said.pop()
+    assert len({bench.call("glob", pattern="*.py").text for _ in range(8)}) == 1
+
+
+def test_ignore_files_that_cannot_be_read_are_no_error() -> None:
+    """Where some file cannot be read, a line of an ignore file that ripgrep does not understand is not taken for the reason
+    why the search failed."""
+    skipped = Skipped()
+    skipped.feed(
+        b"rg: ./.gitignore: line 1: error parsing glob '/{{c.p}}.yml': nested alternate groups are not allowed\n"
+    )
+    skipped.feed(b"./.gitignore: line 2: error parsing glob '[z-a]': invalid range; 'z' > 'a'\n")
+    skipped.feed(b"rg: ./z: Permission denied (os error 13)\nrg: ./a: Permission denied (os error 13)\n")
+    skipped.close()
+    assert not skipped.errors
+    assert skipped.unreadable() == "2 could not be read, for example ./a: Permission denied (os error 13)."
 
 
 def test_what_found_nothing_says_why_it_may(bench: Bench) -> None:

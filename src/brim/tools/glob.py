@@ -64,6 +64,8 @@ def _where(asked: GlobArguments, ctx: ToolContext) -> tuple[str, str | None]:
     pattern = asked.pattern.strip()
     if not pattern:
         raise ToolError("pattern is empty", hint="for example **/*.py")
+    if pattern.startswith("~/"):
+        pattern = os.path.expanduser(pattern)
     base, whole_path = asked.path or ".", pattern.startswith("/")
     if whole_path:
         root = f"{ctx.workspace}/"
@@ -146,7 +148,9 @@ def _answer(
         notes.append(closed.describe("listed"))
     if timed_out:
         notes.insert(0, f"Stopped after {ctx.caps.search_timeout} s: there may be more.")
-    if listing is not None:
+    if listing is None:
+        notes.append(f"There is no folder {fixed_folder(asked.pattern.strip())[:200]}.")
+    else:
         listing.close()
     total = listing.records if listing is not None else 0
     meta: dict[str, Any] = {"total": total, "timed_out": timed_out, "skipped": dict(skipped.counts)}

@@ -72,9 +72,9 @@ async def run_grep(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
         # Out of memory over a file with very many matches: once more, in the way that holds none of them.
         matches.listing.discard()
         matches, skipped, ended = await _search([command[0], *ONE_BY_ONE, *command[1:]], accept, asked, ctx, left)
-    if ended.code == 2 and skipped.failed and not matches.listing.records:
+    if ended.code == 2 and skipped.errors and not matches.listing.records:
         matches.listing.discard()
-        said = "\n".join(text for text in skipped.errors if "os error" not in text)
+        said = "\n".join(skipped.errors)
         raise ToolError(f"ripgrep cannot search for {quoted(asked.pattern)}: {said[:2_000]}", hint=pattern_hint(said))
     hints = []
     for encoding in encodings_elsewhere(asked.pattern):

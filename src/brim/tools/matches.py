@@ -21,12 +21,14 @@ _AROUND = 2_048
 _BINARIES_NAMED = 20
 
 FIELD = b"\x1d\x1c\x1d"
-"""What ripgrep is told to put between line, column and content: nothing that stands in a text."""
+"""What ripgrep is told to put between line, column and content: nothing that stands in a text. The column is not there
+where the match is the end of a file whose last line has no line end."""
 
 _BLOCK = re.compile(rb"(?m)^(([^\0\n]+)\0[^\n]*\n(?:\2\0[^\n]*\n)*)")
 _BINARY = re.compile(rb"(?m)^([^\0\n]+): binary file matches")
 # Each is replaced by fixed bytes: that is four times as fast as a template with groups.
-_COLUMN = re.compile(FIELD + rb"\d+" + FIELD)
+_COLUMN = re.compile(FIELD + rb"(?:\d+" + FIELD + rb")?")
+_NUMBERS = re.compile(rb"(\d+)" + FIELD + rb"(?:(\d+)" + FIELD + rb")?")
 _DOT = re.compile(rb"(?m)^\./")
 
 
@@ -142,9 +144,11 @@ class Matches:
         for line in block.split(b"\n", self._most)[: self._most]:
             if not line:
                 break
-            number, _, rest = line[cut:].partition(FIELD)
-            column, _, content = rest.partition(FIELD)
-            shown.append(self._shown(path + b":" + number + b":", content, int(column) - 1, len(content), 0))
+            numbers = _NUMBERS.match(line, cut)
+            assert numbers is not None
+            content = line[numbers.end() :]
+            match = int(numbers[2] or 1) - 1
+            shown.append(self._shown(path + b":" + numbers[1] + b":", content, match, len(content), 0))
         return shown
 
     def _shown(self, head: bytes, content: bytes, match: int, length: int, start: int) -> bytes:
@@ -156,18 +160,17 @@ class Matches:
 
     def _begin_long(self) -> None:
         name, nul, rest = self._rest.partition(b"\0")
-        number, field, rest = rest.partition(FIELD)
-        column, field2, content = rest.partition(FIELD)
-        if not (nul and field and field2):
+        numbers = _NUMBERS.match(rest)
+        if not nul or numbers is None:
             return
         name = name.replace(b"\n", b"?")
         if name != self._name:
             self._enter(name)
-        self._long = _LongLine(name, number, int(column) - 1)
+        self._long = _LongLine(name, numbers[1], int(numbers[2] or 1) - 1)
         self._rest = b""
         if self._accepted:
-            self.listing.store(name, b"\0".join((name, FIELD.join((number, column, b"")))))
-        self._go_on(content)
+            self.listing.store(name, name + b"\0" + numbers[0])
+        self._go_on(rest[numbers.end() :])
 
     def _go_on(self, data: bytes) -> bytes:
         """Feed the long line; returns what comes after it."""

@@ -110,7 +110,7 @@ async def _grep(asked: RecallArguments, original: _Original, ctx: ToolContext) -
         file.seek(0)
         ended = await run_child(
             [find_ripgrep(), "--no-config", "--color=never", "--line-number", "--text", "--max-columns=1000",
-             "--max-columns-preview", *pattern_options(asked.pattern or "", literal=False), "--", "-"],
+             "--max-columns-preview", *pattern_options(asked.pattern or "", literal=False, crlf=False), "--", "-"],
             cwd=ctx.workspace,
             env=os.environ,
             stdin=file.fileno(),

@@ -1,7 +1,7 @@
-"""A pattern as models write it -> how ripgrep is asked for it, and what to say where it cannot be.
+r"""A pattern as models write it -> how ripgrep is asked for it, and what to say where it cannot be.
 
-Line ends are the difference: a `$` is also meant before CR LF, and a pattern that names a line end is meant across lines,
-whichever kind of line end they have.
+Line ends are the difference: a `$` is also meant before CR LF, a `.` or `\s` is not meant for the CR of one, and a pattern
+that names a line end is meant across lines, whichever kind of line end they have.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ _LINE_END = r"(?:\r?\n)"
 _PIECES = re.compile(r"\\r\??(?:\\n|\n)|\\n|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\n|[^\\\[\n]+|.", re.DOTALL)
 # A dot or a set that is meant to run over line ends.
 _ANY = re.compile(r"\(\?[a-zA-Z]*s[a-zA-Z]*[:)]|\[\\s\\S\]|\[\\S\\s\]|\[\\d\\D\]|\[\\w\\W\]|\[\^\]")
+# What a CR before a line end could be taken for, or be in the way of; and patterns that mean a CR.
+_SEES_RETURNS = re.compile(r"[.$]|\[\^|\[:|\\[sWDBPp]")
+_MEANS_RETURNS = re.compile(r"\r|\\r|\\x(?:0|\{0*)d", re.IGNORECASE)
 
 
-def pattern_options(pattern: str, *, literal: bool) -> list[str]:
-    """ripgrep's options for a pattern."""
+def pattern_options(pattern: str, *, literal: bool, crlf: bool = True) -> list[str]:
+    """ripgrep's options for a pattern. `crlf`: whether lines may end in CR LF."""
     if literal:
         if "\n" not in pattern:
             return ["--fixed-strings", f"--regexp={pattern}"]
@@ -30,7 +33,8 @@ def pattern_options(pattern: str, *, literal: bool) -> list[str]:
             "\r" + _LINE_END, _LINE_END
         )
     options = ["--multiline"] * (across or _ANY.search(pattern) is not None)
-    if "$" in pattern and (options or not re.search(r"\r|\\r", pattern)):
+    seen = "$" in pattern if options else _SEES_RETURNS.search(pattern) and not _MEANS_RETURNS.search(pattern)
+    if crlf and seen:
         options.append("--crlf")
     return [*options, f"--regexp={pattern}"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import sysconfig
+from bisect import insort
 from pathlib import Path
 
 from brim.errors import ToolError
@@ -17,6 +18,8 @@ NOISE = (
 )  # fmt: skip
 
 _IGNORING = re.compile(rb"ignoring (.*): Ignore\(IgnoreMatch\((Hidden|Override|\w+)")
+# A line of an ignore file that ripgrep cannot read says nothing of the search.
+_RULE = re.compile(rb".*: line \d+: error parsing glob")
 _LOGGED = re.compile(rb"^rg: (?:DEBUG|TRACE|INFO)\|")
 _NAMES = 5
 # With several threads ripgrep holds all matches of a file until it has searched it; with one it prints them at once.
@@ -62,7 +65,9 @@ class Skipped:
         self.hidden: list[str] = []
         self.counts = {"noise": 0, "ignored": 0, "hidden": 0}
         self.errors: list[str] = []
-        self.error_count = 0
+        """What ripgrep said of the search as such; what it could not read is counted apart."""
+        self._unreadable: list[str] = []
+        self.unreadable_count = 0
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
@@ -88,18 +93,14 @@ class Skipped:
             if why == b"Hidden" and kind != "noise":
                 kind = "hidden"
             self.counts[kind] += 1
-            names: list[str] = getattr(self, kind)
-            if len(names) < _NAMES:
-                names.append(path)
-        elif line.strip():
-            self.error_count += 1
-            if len(self.errors) < 12:
-                self.errors.append(line[:300].decode("utf-8", "replace").removeprefix("rg: "))
-
-    @property
-    def failed(self) -> bool:
-        """Whether ripgrep refused the search as such, rather than some file."""
-        return any(text and "os error" not in text for text in self.errors)
+            _keep_first(getattr(self, kind), path, _NAMES)
+        elif line.strip() and not _RULE.match(line):
+            text = line[:300].decode("utf-8", "replace").removeprefix("rg: ")
+            if "os error" in text:
+                self.unreadable_count += 1
+                _keep_first(self._unreadable, text, 1)
+            elif len(self.errors) < 12:
+                self.errors.append(text)
 
     def describe(self) -> str:
         """One sentence on what was not searched, "" where nothing was left out."""
@@ -108,12 +109,18 @@ class Skipped:
             count, names = self.counts[kind], getattr(self, kind)
             if count:
                 more = f" and {count - len(names)} more" if count > len(names) else ""
-                said.append(f"{label} ({', '.join(sorted(names))}{more})")
+                said.append(f"{label} ({', '.join(names)}{more})")
         return f"Not searched: {'; '.join(said)}. no_ignore: true searches them." if said else ""
 
     def unreadable(self) -> str:
         """One sentence on files that could not be read."""
-        texts = [text for text in self.errors if "os error" in text]
-        if not texts:
+        if not self._unreadable:
             return ""
-        return f"{self.error_count} could not be read, for example {texts[0]}."
+        return f"{self.unreadable_count} could not be read, for example {self._unreadable[0]}."
+
+
+def _keep_first(names: list[str], name: str, most: int) -> None:
+    """The first names in order, since several threads report theirs in any."""
+    if len(names) < most or name < names[-1]:
+        insort(names, name)
+        del names[most:]
