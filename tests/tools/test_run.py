@@ -49,7 +49,7 @@ def run_all(bench: Bench, calls: list[ToolCall], **more: Any) -> list[ToolOutput
     return asyncio.run(run_calls(calls, bench.ctx, **more))
 
 
-@pytest.mark.parametrize("raw", ["", "{}", "null", "  ", None])
+@pytest.mark.parametrize("raw", ["", "{}", "null", "  ", None, '""', '"  "', '"{}"'])
 def test_no_arguments(bench: Bench, raw: str | None) -> None:
     """Empty, blank, null or missing arguments are none: a tool that needs none runs, another says what is missing."""
     listing = Counted()
@@ -109,6 +109,31 @@ def test_arguments_cut_by_the_output_limit(bench: Bench) -> None:
     outputs = run_all(bench, calls, finish_reason="length")
     assert [("reached the output limit" in output.text) for output in outputs] == [True, False, True, False]
     assert "several steps" in outputs[0].text and not (bench.root / "a.txt").exists()
+
+
+def test_wherever_the_output_limit_cuts(bench: Bench) -> None:
+    """A call cut at any character, in an escape, a number or a word, is told that the limit cut it, and nothing runs."""
+    raw = r'{"command": "touch l\u0073 \"x\\ \ud83d\udd25", "timeout": -1.5e+10, "a": [true, false, null, {"b": {}}], "n": 12}'
+    json.loads(raw)
+    for end in range(1, len(raw)):
+        output = asyncio.run(run_tool("bash", raw[:end], bench.ctx, finish_reason="length"))
+        assert output.is_error and "the reply reached the output limit" in output.text, raw[:end]
+    assert not list(bench.root.iterdir())
+
+
+def test_halves_of_characters_and_numbers_without_end(bench: Bench) -> None:
+    """An escaped half of a character is refused wherever it stands in the arguments, and stored whole; a number that is
+    none is refused, since no JSON can say it."""
+    odd = Tool("odd", "takes anything", {"type": "object", "properties": {"deep": {}}}, Counted().run)
+    for raw in (r'{"deep": {"a": ["\ud83d"]}}', r'{"deep": "\udc00"}'):
+        output = asyncio.run(run_tool("odd", raw, bench.ctx, tools=[odd]))
+        assert output.is_error and "half a character" in output.text
+        kept = storable_arguments(raw)
+        assert "\ufffd" in kept and "\\ud" not in kept and list(json.loads(kept)) == ["deep"]
+    whole = r'{"deep": "\ud83d\udd25"}'
+    assert storable_arguments(whole) == whole
+    output = asyncio.run(run_tool("odd", '{"deep": 1e999}', bench.ctx, tools=[odd]))
+    assert output.is_error and "the number 1e999 in them is too large" in output.text
 
 
 @pytest.mark.parametrize(

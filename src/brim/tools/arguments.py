@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from brim.errors import ToolError
+from brim.tools.cleaning import whole_text
 from brim.tools.context import Tool
 
 # What models like to add to a call to say why they make it; no tool asks for it, and it changes nothing.
@@ -22,6 +24,8 @@ _REMARKS = frozenset(
 )
 # A parameter that is left out, in the words of models that must write something.
 _NOTHING = frozenset({"", "null", "none", "undefined"})
+# What stands where JSON breaks off: nothing, or the beginning of a word, of a number's next part or of an escape.
+_BEGUN = re.compile(r"|-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|\.|[eE][+-]?|u[0-9a-fA-F]{0,4}")
 
 
 def parse_arguments(raw: str | Mapping[str, Any] | None, *, cut: bool = False) -> dict[str, Any]:
@@ -38,11 +42,11 @@ def parse_arguments(raw: str | Mapping[str, Any] | None, *, cut: bool = False) -
         return {}
     try:
         value = _loads(raw)
-        if isinstance(value, str) and value.lstrip().startswith("{"):
-            value = _loads(value)  # encoded twice: the text of an object
+        if isinstance(value, str) and (not value.strip() or value.lstrip().startswith("{")):
+            value = _loads(value) if value.strip() else None  # encoded twice: the text of an object, or none
     except json.JSONDecodeError as error:
-        early = error.msg.startswith("Unterminated string") or error.pos >= len(error.doc.rstrip())
-        raise _invalid(_place(error), cut=cut and early) from None
+        early = error.msg.startswith("Unterminated string") or _BEGUN.fullmatch(error.doc.rstrip(), error.pos)
+        raise _invalid(_place(error), cut=cut and bool(early)) from None
     except RecursionError:
         raise _invalid("they are nested too deeply") from None
     except ValueError as error:
@@ -63,7 +67,9 @@ def storable_arguments(raw: str | None) -> str:
     except ToolError:
         return json.dumps({"invalid_arguments": raw}, ensure_ascii=True)
     if raw and raw.lstrip().startswith('"'):
-        return json.dumps(arguments, ensure_ascii=True)
+        raw = json.dumps(arguments)
+    if raw and "\\u" in raw and (whole := whole_text(told := json.dumps(arguments, ensure_ascii=False))) != told:
+        return whole  # it held an escaped half of a character
     return raw if raw and raw.strip() and raw.strip() != "null" else "{}"
 
 
@@ -73,13 +79,20 @@ def storable_name(name: str) -> str:
 
 
 def _loads(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole)
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole, parse_float=_finite)
 
 
 def _whole(digits: str) -> int:
     if len(digits) > 1_000:
         raise ValueError(f"a number in them has {len(digits)} digits")
     return int(digits)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"the number {digits[:40]} in them is too large")
+    return number
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -190,6 +203,8 @@ def _typed(tool: str, name: str, value: Any, schema: Mapping[str, Any]) -> Any:
             raise ToolError(
                 f"parameter {name!r} of {tool} has half a character (a lone surrogate) at character {error.start + 1}"
             ) from None
+    if isinstance(value, (dict, list)) and whole_text(told := json.dumps(value, ensure_ascii=False)) != told:
+        raise ToolError(f"parameter {name!r} of {tool} has half a character (a lone surrogate) in it")
     wanted = schema.get("type")
     if not isinstance(wanted, str) or wanted not in _TYPES:
         return value
