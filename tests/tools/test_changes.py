@@ -155,6 +155,20 @@ def test_accents_composed_in_another_way(bench: Bench) -> None:
     assert bench.call("edit", path="part.txt", old="\u0301", new="").is_error is False
 
 
+def test_line_ends_are_no_text_to_edit(bench: Bench) -> None:
+    """Who asks edit for other line ends alone is told that it keeps them, and how to have others."""
+    path = bench.write("f.txt", b"a\r\nb\r\n")
+    for old, new, said in (
+        ("\r\n", "\n", "differ in their line ends alone"),
+        ("\r", "", "a part of the line end"),
+        ("a\r", "a", "a part of the line end"),
+        ("a\r\nb", "a\nb", "differ in their line ends alone"),
+    ):
+        output = bench.call("edit", path="f.txt", old=old, new=new, replace_all=True)
+        assert output.is_error and said in output.text and "sed -i" in output.text, output.text
+    assert path.read_bytes() == b"a\r\nb\r\n"
+
+
 def test_lines_that_end_in_cr_alone(bench: Bench) -> None:
     """An old Mac's file reads and edits in lines, and keeps its line ends to the byte."""
     path = bench.write("mac.txt", b"one\rtwo\rthree\r")

@@ -17,7 +17,7 @@ from brim.errors import ToolError
 from brim.tools.atomic import checkpoint, in_whole, replace_file
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.diffs import bounded_diff
-from brim.tools.misses import find_equivalent, why_missing
+from brim.tools.misses import OTHER_LINE_ENDS, find_equivalent, why_missing
 from brim.tools.paths import is_there, missing_hint, refuse_special, require_inside
 from brim.tools.textfile import common_prefix, load_text, with_newlines
 
@@ -45,6 +45,10 @@ def _edit(asked: EditArguments, ctx: ToolContext) -> ToolOutput:
     if not asked.old:
         raise ToolError("old is empty", hint="give the text to replace, or use write for a whole file")
     if with_newlines(asked.old, "\n") == with_newlines(asked.new, "\n"):
+        if asked.old != asked.new:
+            raise ToolError(
+                "old and new differ in their line ends alone, and edit keeps those of the file", hint=OTHER_LINE_ENDS
+            )
         raise ToolError("old and new are the same text; nothing to change")
     file = load_text(ctx, real, asked.path)
     old, new = asked.old, asked.new

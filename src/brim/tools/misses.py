@@ -17,6 +17,8 @@ from brim.tools.textfile import with_newlines
 _SEARCHED_CHARS = 2_000_000
 _SEARCHED_LINES = 20_000
 
+OTHER_LINE_ENDS = r"bash changes line ends: sed -i 's/\r$//' makes CR LF to LF, sed -i 's/$/\r/' LF to CR LF"
+
 _ESCAPED = re.compile(r"\\([ntr\"'\\])")
 _UNESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 # "12: ", "12\t", "12|", "12→", "file.py:12:" and "file.py-12-" at a line's beginning.
@@ -30,6 +32,8 @@ _LOOKALIKES = str.maketrans(
 
 def why_missing(text: str, old: str, new: str) -> str:
     """A clause that begins with "; ", or "" where there is nothing to say. `old` is not in `text`."""
+    if "\r" in with_newlines(old, "\n") and old in text:
+        return f"; a CR before a LF is a part of the line end, which edit keeps; {OTHER_LINE_ENDS}"
     text, old = with_newlines(text[:_SEARCHED_CHARS], "\n"), with_newlines(old, "\n")
     for look in (_open_end, _escapes, _numbers, _blanks, _lookalikes, _case):
         if said := look(text, old):
