@@ -23,6 +23,8 @@ _TEXT_KEYS = (
     "detail",
     "error_description",
     "error_message",
+    "error_msg",
+    "status_msg",
     "errorMessage",
     "Message",
     "raw",
@@ -34,7 +36,7 @@ _CODE_KEYS = (
 )  # fmt: skip
 _NESTED_KEYS = (
     "error", "errors", "details", "metadata", "response", "body", "cause", "innererror", "inner_error", "detail",
-    "choices", "incomplete_details", "data", "message", "upstream_error",
+    "choices", "incomplete_details", "data", "message", "upstream_error", "base_resp",
 )  # fmt: skip
 _WINDOW_KEYS = ("n_ctx", "max_context_length", "context_length", "max_model_len")
 _REQUESTED_KEYS = ("n_prompt_tokens", "prompt_tokens", "requested_tokens", "input_tokens")

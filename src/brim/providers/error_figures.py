@@ -21,8 +21,10 @@ _SUM_OVER = re.compile(
 )
 _OF_ALL = re.compile(r"(?<![\w./])(\d{3,9}) ?(?:/|\bof\b) ?(\d{3,9})(?![\w/]|\.\d)")
 _OVER_DIFFERENCE = re.compile(rf"{_N} (?:>|>=) {_N} ?- ?{_N}")
+_AND = r"[^\d.;]{0,40}(?:\band\b|\bplus\b|\+)"
 _PARTS = re.compile(
-    rf"{_N} `?(?:inputs?|prompt|input text|message)`? ?tokens?[^\d.;]{{0,40}}(?:\band\b|\bplus\b|\+)[^\d.;]{{0,40}}{_N}"
+    rf"{_N} `?(?:inputs?|prompt|input text|message)`? ?tokens?{_AND}[^\d.;]{{0,40}}{_N}"
+    rf"|{_N}{_AND}[^\d.;]{{0,20}}\b(?:max_\w+|max(?:imum)? (?:new|output|completion)|output|completion)\b[^\d.;]{{0,20}}{_N}"
 )
 
 _GAP = r"[^\d.;\n]"
@@ -33,12 +35,13 @@ _WINDOW = tuple(
         rf"\bcontext[ _-]?(?:length|window|size|limit)s?\b"
         rf"(?:(?!\bby\b|\brequest|\byou|\bgot\b|\binput|\bn_keep){_GAP}){{0,50}}{_N}",
         rf"\b(?:n_ctx|num_ctx|max_seq_len|max_model_len|max_context_length|max_position_embeddings)\b{_GAP}{{0,14}}{_N}",
-        rf"{_N}[ -](?:tokens? )?(?:max(?:imum)? )?(?:context|limit|maximum|max|allowed|window)\b",
+        rf"{_N}[ -](?:tokens? )?(?:is the )?(?:max(?:imum)? )?(?:context|limit|maximum|max|most|allowed|window)\b",
         rf"\b(?:limit|maximum|max|allowed|capacity)\b(?:(?!\bby\b|\brequest|\byou|\bgot\b){_GAP}){{0,60}}{_N}",
         rf"\bmax_\w*(?:tokens|length)\b{_GAP}{{0,24}}(?:<=|≤|<){_GAP}{{0,4}}{_N}",
         rf"(?:<=|≤|<|\bless than|\bat most|\bno more than|\bup to|\bfewer than|\bonly|\bthan|\bover){_GAP}{{0,40}}{_N}",
         rf"> ?{_N}",
         rf"\bexceed(?:s|ed|ing)?{_GAP}{{0,40}}{_N}",
+        rf"\bcontext\b(?: is| of|:|=)? ?\(?{_N}",
         rf"(?:最大|上限|限制|不超过|最多|窗口|长度为|超过|超出|大于)[^\d。;\n]{{0,16}}{_N}",
     )
 )
@@ -73,8 +76,8 @@ def read_figures(text: str) -> tuple[int | None, int | None]:
         return None, None
     window = int(window_match[1])
     parts = _PARTS.search(text)
-    if parts and window_match.start(1) not in (parts.start(1), parts.start(2)):
-        total = int(parts[1]) + int(parts[2])
+    if parts and not any(parts.start(group) == window_match.start(1) for group in range(1, 5)):
+        total = sum(int(part) for part in parts.groups() if part)
         if window < total < _HUGE:
             return window, total
     others = [int(match[1]) for match in re.finditer(_N, text) if match.start(1) != window_match.start(1)]

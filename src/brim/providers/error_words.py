@@ -62,20 +62,25 @@ OVERFLOW_CODES = _any(
 OTHER_MEASURE = _any(
     r"\b(?:characters?|chars|bytes?|pixels?|images?|array|string|field|headers?|entity|file(?:name)?|url|pages?)\b",
     rf"\b{_SIZE}\b",
+    r"\b(?:message|body|request|payload|content) size\b",
     r"字符|字节",
 )
 
-_CONTEXT = r"(?:context[ _-]?(?:length|window|size|limit)s?|max_seq_len|max_model_len|n_ctx|num_ctx|上下文)"
+_CONTEXT = (
+    r"(?:context[ _-]?(?:length|window|size|limit|budget)s?|max_seq_len|max_model_len|n_ctx|num_ctx"
+    r"|上下文|コンテキスト|컨텍스트)"
+)
 _OVER = (
     r"(?:exceed\w*|overflow\w*|too (?:long|large|big|many|small)|(?:larg|long|great|bigg)er than|more than|over\b|beyond"
     r"|reached|ran out|not enough|insufficient|doesn't fit|does not fit|to fit|>=?|maximum|limited? (?:to|of)"
-    r"|but (?:got|the)|超过|超出|过长|太长|大于)"
+    r"|but (?:got|the)|超过|超出|超え|过长|太长|大于|초과)"
 )
 
 OVERFLOW_STRONG = _any(
     rf"{_CONTEXT}.{{0,120}}{_OVER}",
     rf"{_OVER}.{{0,120}}{_CONTEXT}",
     rf"{_CONTEXT}.{{0,40}}(?:less|smaller|lower) than.{{0,30}}(?:prompt|input|request|messages)",
+    r"\btoo (?:long|large|big) for (?:the |this |its )?(?:model's? )?context\b",
     r"\bcontext overflow|\bnot enough context|\b(?:ran )?out of context",
     r"\bn_keep\b.{0,20}>=",
     r"(?:supports?|limited to|has)\b.{0,30}\b\d[\d.,]*\s?[km]?(?: tokens?)?(?: of)? context\b",
@@ -90,21 +95,24 @@ OVERFLOW_TOKENS = _any(
     rf"{_COUNT}.{{0,100}}(?:{_MORE}|> ?\d|超过|超出)",
     r"\btokens?\b.{0,100}must be (?:<=|less|at most|no more|below)|must have (?:less|fewer|at most|no more).{0,30}\btokens?\b",
     rf"(?:{_MORE}|too (?:long|large|big|many)|超过|超出).{{0,100}}{_COUNT}",
-    r"(?:prompt|input|messages?|history|conversation).{0,40}\bexceed\w*.{0,40}\b(?:max\w*|limit|allowed|capacity)",
+    r"(?:prompt|input|messages?|history|conversation|sequence).{0,40}\bexceed\w*.{0,40}\b(?:max\w*|limit|allowed|capacity)",
+    r"\b(?:prompt|input|sequence)(?: (?:length|size|tokens?))? ?\(?\d+\)? ?>=? ?\d",
+    r"\b(?:prompt|input)\b.{0,40}\b(?:long|larg|great|bigg)er than (?:is |are |what is )?(?:allowed|permitted|supported)",
+    r"\btokens? ?(?:数|总数|总长度|长度).{0,40}(?:超过|超出|大于)",
 )
 
 _SAID = r"(?:messages|prompt|input|conversation|history)"
 OVERFLOW_VAGUE = _any(
-    r"\b(?:prompt|input|messages?|conversation|history|chat|transcript)\b(?: \([^)]*\))?(?: (?:is|are|was|were|text))*"
-    r"(?: far| much| way)? too (?:long|large|big)\b",
+    r"\b(?:prompt|input|messages?|conversation|history|chat|transcript)\b(?: \([^)]*\))?(?: (?:is|are|was|were|text|tokens?"
+    r"|contexts?|you (?:sent|submitted|provided)))*(?: far| much| way)? too (?:long|large|big)\b",
     r"\btoo long (?:a )?(?:prompt|input)\b",
     rf"\breduc\w+ (?:the |your )?(?:length|size|number)? ?(?:of )?(?:the |your )?{_SAID}\b",
     rf"\bshorten\w* (?:the |your )?(?:{_SAID}|chat)\b",
-    r"(?:输入|提示词|对话)(?:内容)?(?:过长|太长|超长)",
+    r"(?:输入|提示词|对话|\bprompt|上下文)\s?(?:内容)?(?:过长|太长|超长)",
     r"(?:输入|提示词|对话)[^。\n]{0,12}(?:超过|超出)[^。\n]{0,12}(?:长度|限制|上限)",
 )
 
-_LIMIT = r"(?:\b(?:limit|maximum|max|allowed|capacity|accepts|up to)\b|" + _CONTEXT + ")"
+_LIMIT = r"(?:\b(?:limit|maximum|max|most|allowed|capacity|accepts|up to)\b|" + _CONTEXT + ")"
 TOKEN_LIMIT = _any(rf"{_LIMIT}.{{0,60}}\btokens\b", rf"\btokens\b.{{0,60}}{_LIMIT}", r"\d/\d+ tokens\b")
 
 # Tokens that are no size of a text.
@@ -116,7 +124,9 @@ NEGATIVE_OUTPUT = re.compile(r"max\w*tokens\b.{0,60}(?:got|was|received|given|:|
 OUTPUT_ONLY = _any(
     r"\bmax_(?!prompt|input|context|total)\w*tokens\b",
     r"\bmax(?:imum)?(?: allowed)?(?: number of)? (?:output|completion|response|new) tokens",
-    r"\bbudget_tokens\b",
+    r"\bmaximum tokens (?:you )?requested|\bmaximum tokens value",  # Bedrock, of the reply
+    r"\b(?:output|completion) tokens? (?:limit|requested)",
+    r"\bbudget_tokens\b|\b(?:thinking|reasoning)[ _](?:budget|tokens?)\b",
 )
 INPUT_WORDS = re.compile(
     r"\b(?:context|prompt|inputs?|messages?|conversation|history|total|n_ctx|requested token count)\b|max_model_len"
@@ -132,6 +142,7 @@ TOO_LARGE = _any(
     r"at most \d+ (?:images?|image\(s\)|documents?|pdf)|maximum of \d+ (?:pdf pages|images)|\bpixels?\b",
     r"string_above_max_length|string too long",
     r"request exceeds the maximum size",
+    r"\b(?:message|body|request|payload|content) size \d+ (?:exceed|is (?:over|larger|more))",
 )
 
 AUTH = _any(
