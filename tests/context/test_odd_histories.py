@@ -12,7 +12,7 @@ import brim
 from brim.budget.settings import DIALECTS as SETTABLE
 from brim.errors import BrimError, ConfigError, ContextOverflow, RequestTooLarge, UsageError
 from brim.formats import DIALECTS
-from brim.formats.dialects import violations
+from brim.formats.dialects import dialect_of, violations
 from shared_bodies import MODES, answered, called, prepared, returned, said, text_of, used
 
 Body = dict[str, Any]
@@ -118,6 +118,47 @@ def test_reasoning_that_nothing_follows() -> None:
     assert [item.get("type") for item in view.request["input"]] == [None, None]
     assert not violations(view.request, "openai.responses", "openai-responses")
     assert sum("reasoning" in each["what"] for each in view.plan["repairs"]) == 2
+
+
+@pytest.mark.parametrize("api", ["openai.chat", "openai.responses", "anthropic.messages"])
+def test_history_of_which_nothing_can_be_sent(api: str) -> None:
+    """Where a client's own trimming left a result without its call and nothing else, no empty list is sent: providers refuse
+    one. A user's line stands there until more comes."""
+    system, lone = said("system", "be careful"), {"role": "tool", "tool_call_id": "c1", "content": "4 C"}
+    body: Body = {"model": GPT, "messages": [system, lone]}
+    if api == "openai.responses":
+        body = {"model": GPT, "input": [{"type": "function_call_output", "call_id": "c1", "output": "4 C"}]}
+    elif api == "anthropic.messages":
+        body = {
+            "model": CLAUDE,
+            "max_tokens": 100,
+            "system": "be careful",
+            "messages": [said("user", [returned("c1", "4 C")])],
+        }
+    dialects = [d for d in DIALECTS if d not in ("anthropic", "openai-responses")] if api == "openai.chat" else [None]
+    for dialect in dialects:
+        view = brim.prepare(body, api, settings={"dialect": dialect})
+        kept = view.request["input" if api == "openai.responses" else "messages"][-1]
+        assert kept["role"] == "user" and not violations(view.request, api, dialect or dialect_of(body["model"], api))
+        assert "nothing else" in view.plan["repairs"][-1]["what"]
+
+
+@every_mode
+@pytest.mark.parametrize("turns", [0, 1, 6])
+@pytest.mark.parametrize("roles", ["su", "aaaaa", "uauau", "uauauauau"])
+def test_no_recent_turns_kept(mode: str, turns: int, roles: str) -> None:
+    """With `recent_rounds_kept` at 0 the question alone stays of the recent turns, also where there is no question yet."""
+    names = {"s": "system", "u": "user", "a": "assistant"}
+    messages = [said(names[role], f"{at} " + "some words here " * (90 if at else 10)) for at, role in enumerate(roles)]
+    if roles == "aaaaa":  # one step, which no pass can make smaller
+        with pytest.raises(ContextOverflow):
+            prepared(messages, window=700, max_output=100, mode=mode, recent_rounds_kept=turns)
+        return
+    view = prepared(messages, window=700, max_output=100, mode=mode, recent_rounds_kept=turns)
+    assert view.request["messages"][-1] == messages[-1]
+    if turns == 0 and mode == "compact" and roles == "uauauauau":
+        shown = text_of(view.request)
+        assert all(f"{at} some words here some words here some" not in shown for at in range(1, 7))
 
 
 def test_items_that_stand_twice() -> None:

@@ -15,9 +15,9 @@ def recent_start(draft: Draft, room: int) -> int:
     """The start of the recent part: the newest step, and before it as much as fits `room` tokens, at most
     `recent_rounds_kept` turns. It lies at the start of a turn; inside one only where that turn alone is over the room
     or is the newest (A8), and then never between the user message and its first reply."""
-    history, kept = draft.history, draft.settings.recent_rounds_kept
+    history, kept = draft.history, max(draft.settings.recent_rounds_kept, 1)
     turns, steps = history.turns, history.steps
-    earliest = turns[-kept] if 0 < kept <= len(turns) else 0
+    earliest = turns[-kept] if kept <= len(turns) else 0
     end = len(draft.rank)
     at = min(history.newest_step, steps[-1])
     used = sum(draft.tokens[at:])

@@ -14,7 +14,7 @@ import msgspec
 
 from brim.context.plan import Repair
 from brim.context.repair_apis import plain_ends, whole_items, whole_server_tools
-from brim.context.repair_order import ALTERNATE, CONTINUES, USER_FIRST, in_order, user_first
+from brim.context.repair_order import ALTERNATE, CONTINUES, GO_ON, USER_FIRST, in_order, stands_apart, user_first
 from brim.conversation import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from brim.formats.arguments import arguments_object_text, is_object_text
 
@@ -48,6 +48,9 @@ def repair(
         messages = whole_server_tools(messages, done)
     out = _pair(messages, done, _Ids(dialect) if dialect in UNIQUE_IDS else None, dialect)
     out = _fill_empty(out, done, is_blank if dialect in NONEMPTY else _is_void)
+    if first and done and all(stands_apart(message) for message in out):
+        done.append(Repair(len(out), "a user's line where nothing else of the conversation can be sent"))
+        out = [*out, GO_ON]
     if first and dialect in USER_FIRST:
         out = user_first(out, done)
     if dialect == "anthropic":

@@ -16,6 +16,7 @@ def keep_recent(draft: Draft, goal: int, turns: int) -> list[Fate]:
     history = draft.history
     rule = f"keep_recent({turns})"
     starts = history.turns
+    turns = max(turns, 1)  # the newest turn holds the last user message and the newest step, which stay in any case
     fates: list[Fate] = []
     if len(starts) > turns + 1:
         fates += draft.remove(starts[1], starts[-turns], "drop", rule, {"turns": len(starts) - turns - 1})
