@@ -57,20 +57,32 @@ def plain_screen(screen: str, *, exact: bool, hide: Mapping[str, str]) -> str:
 
 
 class Terminal:
-    """`ai ARGUMENTS` in a tmux server of its own. `wait` looks at the screen until a text stands there."""
+    """`ai ARGUMENTS` in a tmux server of its own. `wait` looks at the screen until a text stands there. `in_shell`: it was
+    typed at a shell with job control, whose prompt is `$`."""
 
     def __init__(
-        self, home: Home, *arguments: str, width: int = 100, height: int = 40, env: Mapping[str, str] | None = None
+        self,
+        home: Home,
+        *arguments: str,
+        width: int = 100,
+        height: int = 40,
+        env: Mapping[str, str] | None = None,
+        in_shell: bool = False,
     ) -> None:
         if shutil.which("tmux") is None:
             pytest.skip("tmux is not installed")
         self._socket = home.root / "tmux"
         variables = [f"{name}={value}" for name, value in {**home.env, **(env or {})}.items()]
-        command = shlex.join(["env", *variables, sys.executable, "-m", "brim.cli.ai", *arguments])
+        program = shlex.join([sys.executable, "-m", "brim.cli.ai", *arguments])
+        shell = shlex.join(["env", *variables, "PS1=$ ", "bash", "--norc", "--noprofile", "-i"])
+        command = shell if in_shell else shlex.join(["env", *variables]) + f" {program}"
         self._tmux(
             "-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", str(width), "-y", str(height), "-c", str(home.work),
             f"{command}; echo left with $?; exec cat",
         )  # fmt: skip
+        if in_shell:
+            self.wait("$")
+            self.enter(program)
 
     def _tmux(self, *arguments: str) -> str:
         ran = subprocess.run(

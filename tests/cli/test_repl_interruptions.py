@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,33 @@ def test_what_was_typed_ahead_of_ctrl_c_is_not_sent_and_not_lost(tmp_path: Path)
             terminal.key("Enter")
             terminal.wait("Well.")
         assert upstream.requests[-1].messages[-1]["content"].endswith("and then this")
+
+
+def test_after_ctrl_z_and_fg_the_terminal_is_held_as_before(tmp_path: Path) -> None:
+    """Stopped in the middle of an answer and brought back, ai shows nothing of what is typed ahead until its turn comes,
+    and the shell had the terminal as it knows it meanwhile."""
+    long = reply("".join(f"Sentence number {n} of it.\n\n" for n in range(2_000)), delay=0.1)
+    with ScriptedProvider([long, reply("Well.")]) as upstream:
+        home = make_home(tmp_path, upstream.base_url)
+        with Terminal(home, in_shell=True) as terminal:
+            terminal.wait("/help")
+            terminal.enter("tell me")
+            terminal.wait("Sentence number 1")
+            terminal.key("C-z")
+            stopped = terminal.wait("Stopped")
+            terminal.enter("stty -a | grep -o '.icanon'; echo shell again")
+            assert "-icanon" not in terminal.wait("\nshell again")
+            terminal.enter("fg")
+            last = max(int(number) for number in re.findall(r"Sentence number (\d+)", stopped))
+            terminal.wait(f"Sentence number {last + 3}")
+            terminal.send("typed meanwhile")
+            terminal.wait(f"Sentence number {last + 20}")
+            assert "typed meanwhile" not in terminal.screen
+            terminal.key("C-c")
+            terminal.wait("ai: interrupted", "> typed meanwhile")
+            terminal.key("Enter")
+            terminal.wait("Well.")
+        assert upstream.requests[-1].messages[-1]["content"].endswith("typed meanwhile")
 
 
 def test_ctrl_c_while_a_summary_is_written(tmp_path: Path) -> None:

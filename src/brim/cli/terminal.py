@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 
 from prompt_toolkit.application.current import create_app_session, get_app_session
@@ -66,10 +68,46 @@ def _unseen() -> Iterator[None]:
     quiet[3] |= termios.NOFLSH  # Ctrl-C stops an answer; what was typed meanwhile stays
     termios.tcsetattr(fd, termios.TCSADRAIN, quiet)
     try:
-        yield
+        with _back_as_it_was(fd):
+            yield
     finally:
         with contextlib.suppress(OSError, ValueError):
             termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+@contextlib.contextmanager
+def _back_as_it_was(fd: int) -> Iterator[None]:
+    """Ctrl-Z gives the terminal to the shell as the shell knows it, and `fg` takes it back as it was at that moment: what
+    is typed while the answer goes on does not show in between, and a paste stays one."""
+    import termios
+
+    marks = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+    def mark(pastes: bytes) -> None:
+        if marks:
+            with contextlib.suppress(OSError):
+                os.write(sys.stdout.fileno(), pastes)  # not through the stream: it may be in the middle of a write
+
+    def on_stop(number: int, frame: object) -> None:
+        held = termios.tcgetattr(fd)
+        mark(b"\x1b[?2004l")
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)  # here it stands still until fg
+        signal.signal(signal.SIGTSTP, on_stop)
+        with contextlib.suppress(OSError, termios.error):
+            if os.tcgetpgrp(fd) == os.getpgrp():
+                termios.tcsetattr(fd, termios.TCSADRAIN, held)
+                mark(b"\x1b[?2004h")
+
+    before = signal.getsignal(signal.SIGTSTP)
+    if before != signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
+        yield  # nobody could bring it back, or it is none of ours
+        return
+    signal.signal(signal.SIGTSTP, on_stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, before)
 
 
 def typed_ahead() -> str:
