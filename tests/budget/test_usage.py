@@ -46,6 +46,45 @@ PRICES = make_prices(3.0, 15.0, cache_read=0.3, cache_write=3.75, cache_write_1h
             Usage(900, 640, 0, 20),
         ),
         ({"prompt_tokens": 900, "completion_tokens": 20, "cached_tokens": 128}, "", Usage(900, 128, 0, 20)),
+        (  # xAI: the completion leaves out the reasoning
+            {"prompt_tokens": 41, "completion_tokens": 104, "total_tokens": 1_021,
+             "completion_tokens_details": {"reasoning_tokens": 876}},
+            "openai.chat",
+            Usage(41, 0, 0, 980, 876),
+        ),
+        (  # Gemini's compatible endpoint: the thoughts are in the total alone
+            {"prompt_tokens": 5, "completion_tokens": 10, "total_tokens": 115}, "openai.chat", Usage(5, 0, 0, 110, 100),
+        ),
+        (  # a gateway that hands Anthropic's figures on under OpenAI's names
+            {"prompt_tokens": 6, "completion_tokens": 150, "cache_creation_input_tokens": 3_000,
+             "cache_read_input_tokens": 80_004, "total_tokens": 156},
+            "openai.chat",
+            Usage(83_010, 80_004, 3_000, 150),
+        ),
+        (
+            {"inputTokens": 6, "outputTokens": 150, "totalTokens": 83_160, "cacheReadInputTokens": 80_004,
+             "cacheWriteInputTokens": 3_000},
+            "",
+            Usage(83_010, 80_004, 3_000, 150),
+        ),
+        (
+            {"inputTokens": 500, "outputTokens": 90, "cachedInputTokens": 256, "reasoningTokens": 64},
+            "",
+            Usage(500, 256, 0, 90, 64),
+        ),
+        (
+            {"usage_metadata": {"input_tokens": 500, "output_tokens": 90, "total_tokens": 590,
+                                "input_token_details": {"cache_read": 200, "cache_creation": 100},
+                                "output_token_details": {"reasoning": 64}}},
+            "",
+            Usage(500, 200, 100, 90, 64),
+        ),
+        (
+            {"input_tokens": 226_616, "cached_input_tokens": 176_640, "output_tokens": 1_670,
+             "reasoning_output_tokens": 529, "total_tokens": 228_286},
+            "",
+            Usage(226_616, 176_640, 0, 1_670, 529),
+        ),
         (
             {"prompt_tokens": 4_000, "completion_tokens": 9, "cache_creation_input_tokens": 1_000,
              "cache_read_input_tokens": 2_000},
@@ -68,7 +107,8 @@ PRICES = make_prices(3.0, 15.0, cache_read=0.3, cache_write=3.75, cache_write_1h
         ),
         ({"candidates": [], "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2}}, "", Usage(5, 0, 0, 2)),
     ],
-    ids=["anthropic write", "anthropic read", "anthropic plain", "openai", "responses", "deepseek", "moonshot", "gateway",
+    ids=["anthropic write", "anthropic read", "anthropic plain", "openai", "responses", "deepseek", "moonshot", "xai",
+         "gemini compatible", "gateway apart", "bedrock", "ai sdk", "langchain", "codex", "gateway",
          "gemini", "ollama", "llama.cpp", "llama.cpp completion", "whole response", "whole gemini response"],
 )  # fmt: skip
 def test_each_provider_is_read_by_its_own_rules(raw: dict[str, Any], api: str, usage: Usage) -> None:

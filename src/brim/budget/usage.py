@@ -56,9 +56,10 @@ NONE = Usage(reported=False)
 def parse_usage(raw: Mapping[str, Any] | None, api: str = "") -> Usage:
     """Usage from a provider's usage object, or from a whole response that holds one.
 
-    Knows OpenAI chat and Responses, Anthropic (also the partial objects of its stream, merged), DeepSeek, Gemini,
-    Ollama's own API and llama.cpp. The keys decide; `api` only where they could mean either. Nothing usable gives a
-    Usage of zeros whose `reported` is false. Never raises.
+    Knows OpenAI chat and Responses, Anthropic (also the partial objects of its stream, merged), DeepSeek, Gemini, xAI,
+    Bedrock, Ollama's own API and llama.cpp, and the forms in which LangChain, the AI SDK and Codex hand usage on. The
+    keys decide; `api` only where they could mean either. Nothing usable gives a Usage of zeros whose `reported` is
+    false. Never raises.
     """
     if not isinstance(raw, Mapping):
         return NONE
@@ -74,7 +75,11 @@ def parse_usage(raw: Mapping[str, Any] | None, api: str = "") -> Usage:
         return _make(raw, input=_int(raw, "prompt_eval_count"), output=_int(raw, "eval_count"))
     if "prompt_tokens" in raw or "completion_tokens" in raw:
         return _openai_chat(raw)
+    if "inputTokens" in raw or "outputTokens" in raw:
+        return _camel(raw)
     if "input_tokens" in raw or "output_tokens" in raw:
+        if isinstance(raw.get("input_token_details"), Mapping) or "cached_input_tokens" in raw:
+            return _handed_on(raw)
         details = raw.get("input_tokens_details")
         anthropic = "cache_read_input_tokens" in raw or "cache_creation_input_tokens" in raw or "cache_creation" in raw
         if isinstance(details, Mapping) or (api == "openai.responses" and not anthropic):
@@ -116,13 +121,49 @@ def _openai_chat(raw: Mapping[str, Any]) -> Usage:
             raw.get("cache_read_input_tokens"))  # fmt: skip
     writes = (details.get("cache_write_tokens"), details.get("cache_creation_tokens"),
               details.get("cache_creation_input_tokens"), raw.get("cache_creation_input_tokens"))  # fmt: skip
+    prompt, said = _int(raw, "prompt_tokens"), _int(raw, "completion_tokens")
+    reasoning = _int(_map(raw, "completion_tokens_details"), "reasoning_tokens")
+    # What Anthropic counts apart cannot be within a smaller prompt: the gateway took over its figures as they were.
+    apart = _int(raw, "cache_read_input_tokens") + _int(raw, "cache_creation_input_tokens")
+    if apart > prompt:
+        prompt += apart
+    # A total over both is thoughts that the completion leaves out (xAI, and Gemini's compatible endpoint).
+    unsaid = max(0, _int(raw, "total_tokens") - prompt - said)
+    if unsaid and unsaid == (reasoning or unsaid):
+        said, reasoning = said + unsaid, unsaid
     return _make(
         raw,
-        input=_int(raw, "prompt_tokens"),
+        input=prompt,
         cached_read=max(_number(hit) for hit in hits),
         cached_write=max(_number(write) for write in writes),
-        output=_int(raw, "completion_tokens"),
-        reasoning=_int(_map(raw, "completion_tokens_details"), "reasoning_tokens"),
+        output=said,
+        reasoning=reasoning,
+    )
+
+
+def _camel(raw: Mapping[str, Any]) -> Usage:
+    """Bedrock's Converse counts reads and writes apart, like Anthropic; the AI SDK's inputTokens includes cached ones."""
+    read, write = _int(raw, "cacheReadInputTokens"), _int(raw, "cacheWriteInputTokens")
+    return _make(
+        raw,
+        input=_int(raw, "inputTokens") + read + write,
+        cached_read=read + _int(raw, "cachedInputTokens"),
+        cached_write=write,
+        output=_int(raw, "outputTokens"),
+        reasoning=_int(raw, "reasoningTokens"),
+    )
+
+
+def _handed_on(raw: Mapping[str, Any]) -> Usage:
+    """LangChain's usage_metadata and Codex's token counts: input_tokens is the whole prompt."""
+    details = _map(raw, "input_token_details")
+    return _make(
+        raw,
+        input=_int(raw, "input_tokens"),
+        cached_read=_int(details, "cache_read") + _int(raw, "cached_input_tokens"),
+        cached_write=_int(details, "cache_creation"),
+        output=_int(raw, "output_tokens"),
+        reasoning=_int(_map(raw, "output_token_details"), "reasoning") + _int(raw, "reasoning_output_tokens"),
     )
 
 
