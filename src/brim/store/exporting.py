@@ -67,7 +67,7 @@ def _entries(store: Store, session: str, originals: bool) -> Iterator[dict[str, 
         "type": "session",
         "format": FORMAT,
         "version": VERSION,
-        "session": _head(facts),
+        "session": _head(facts) | {"count": len(rows)},
         "seed_plan": msgspec.json.decode(seed[0]) if seed and seed[0] else None,
         "recallable": originals or not kept,
     }

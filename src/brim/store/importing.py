@@ -7,12 +7,11 @@ a line). What cannot be read is skipped and named with its file and line; everyt
 from __future__ import annotations
 
 import base64
-import codecs
-import json
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -25,7 +24,8 @@ from brim.store import sessions as rows_of_sessions
 from brim.store.bodies import encode, pack
 from brim.store.exporting import FORMAT, VERSION
 from brim.store.messages import Facts
-from brim.store.requests import restore_request
+from brim.store.reading import Entry, read_entries
+from brim.store.requests import Record, restore_request
 from brim.store.values import Session
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any] | Sequence[Any]"
 
-_JSON = json.JSONDecoder(strict=False)
-_MOST_BEGINNINGS = 200
-"""So many places of a torn line are tried as the beginning of a whole record."""
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _OTHER_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant", "gpt": "assistant"}
 """What other programs call them."""
@@ -49,13 +46,6 @@ class Imported(msgspec.Struct, frozen=True):
     kind: str
 
 
-class Entry(NamedTuple):
-    """One JSON value of a source, and what to call its place: "file, line 5"."""
-
-    value: Any
-    place: str
-
-
 class Found(msgspec.Struct):
     """What a source turned out to hold, ready to be written."""
 
@@ -64,7 +54,7 @@ class Found(msgspec.Struct):
     head: Mapping[str, Any] = {}
     title: str | None = None
     requests: list[Mapping[str, Any]] = []
-    originals: list[Mapping[str, Any]] = []
+    originals: list[bytes] = []
     recallable: bool = True
     """False: what the source's notices and stubs point to did not come with it."""
 
@@ -102,7 +92,7 @@ def _write(store: Store, found: Found, project: str, called: str) -> Session:
         for request in found.requests:
             restore_request(work, made.n, request)
     for original in found.originals:
-        store.blobs(made.id).put(base64.b64decode(original["data"]))
+        store.blobs(made.id).put(original)
     store.release(made.id)
     return store.get_session(made.id)
 
@@ -117,85 +107,12 @@ def _read(source: Source, name: str | None, warnings: list[str]) -> tuple[list[E
             data = path.read_bytes()
         except OSError as error:
             raise UsageError(f"cannot read {path}: {error.strerror}", hint="give the path of a session file") from error
-        return _parse(data, name or path.name, warnings), name or path.name
+        return read_entries(data, name or path.name, warnings), name or path.name
     called = name or "the source"
     if isinstance(source, (bytes, bytearray)):
-        return _parse(bytes(source), called, warnings), called
+        return read_entries(bytes(source), called, warnings), called
     values = source if isinstance(source, (list, tuple)) else [source]
     return [Entry(clean_value(value)[0], f"{called}, entry {n}") for n, value in enumerate(values, 1)], called
-
-
-def _parse(data: bytes, called: str, warnings: list[str]) -> list[Entry]:
-    if data.startswith(b"SQLite format 3\0"):
-        raise UsageError(f"{called} is a database", hint="llm's log: `llm logs -n 0 --json > file`, then import that")
-    data = _as_utf8(data)
-    whole = _decode(data.strip())
-    if isinstance(whole, list):
-        return [Entry(value, f"{called}, entry {n}") for n, value in enumerate(whole, 1)]
-    if whole is not None:
-        return [Entry(whole, called)]
-    entries: list[Entry] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        place = f"{called}, line {number}"
-        value = _decode(line)
-        if value is None:
-            value = _decode(line.strip(b"\0 \t\r")) or _decode(line.decode("utf-8", "replace").encode())
-            if value is None:
-                glued, why = _unglue(line)
-                warnings.append(f"{place}: {'mended' if glued else 'skipped'}, {why}")
-                entries += [Entry(each, place) for each in glued]
-                continue
-            warnings.append(f"{place}: mended, it had {'NUL bytes' if 0 in line else 'bytes that are no UTF-8'} in it")
-        entries.append(Entry(value, place))
-    return entries
-
-
-def _as_utf8(data: bytes) -> bytes:
-    """The text without its byte order mark; that of UTF-16, which Windows' shells write, as UTF-8."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace").encode("utf-8", "replace")
-    return data.removeprefix(codecs.BOM_UTF8)
-
-
-def _unglue(line: bytes) -> tuple[list[Any], str]:
-    """The values of a line that is not one value, and what is wrong with it: several records on one line, or a whole one
-    behind the beginning of one that was never written to its end."""
-    found: list[Any] = []
-    rest = line.decode("utf-8", "replace").strip("\0 \t\r")
-    while rest:
-        try:
-            value, end = _JSON.raw_decode(rest)
-        except (ValueError, RecursionError):
-            break
-        found.append(clean_value(value)[0])
-        rest = rest[end:].lstrip("\0 \t\r")
-    if not rest:
-        return found, "it holds several records"
-    start = 0
-    for _ in range(_MOST_BEGINNINGS):
-        start = rest.find('{"', start + 1)
-        if start < 0:
-            break
-        value = _decode(rest[start:].encode("utf-8", "replace"))
-        if value is not None:  # it goes to the line's end, as no part of a torn record does
-            return [*found, value], "a torn record stands before a whole one"
-    nuls = line.count(0)
-    return found, "what follows is no JSON" if found else f"{nuls} NUL bytes" if nuls else "no JSON"
-
-
-def _decode(text: bytes) -> Any:
-    """The JSON value, cleaned of lone surrogates; None where it is none, or nested deeper than anything can read."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        # takes the lone surrogates that older writers escaped, NaN, and raw control characters in strings
-        return clean_value(_JSON.decode(text.decode()))[0]
-    except (ValueError, RecursionError):
-        return None
 
 
 # Understanding: which kind of source it is
@@ -203,7 +120,7 @@ def _decode(text: bytes) -> Any:
 
 def _understand(entries: list[Entry], called: str, now: float, warnings: list[str]) -> Found:
     values = [entry.value for entry in entries if isinstance(entry.value, Mapping)]
-    if any(value.get("format") == FORMAT for value in values):
+    if any(value.get("format") == FORMAT or _is_exported(value) for value in values):
         return _from_brim(entries, warnings)
     if any(claude_code.is_entry(value) for value in values):
         return _from_claude_code(entries, now, warnings)
@@ -287,48 +204,115 @@ def _from_body(body: Mapping[str, Any], called: str, now: float, warnings: list[
     return Found("request body", [(message, Facts(now)) for message in messages], head)
 
 
+def _is_exported(value: Mapping[str, Any]) -> bool:
+    """Whether a value is a line of an export, whose first line may be lost."""
+    return value.get("type") == "message" and "seq" in value and ("message" in value or "wire" in value)
+
+
+def _is_exported_at(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("seq"), int) and value.get("type") != "request"
+
+
 def _from_brim(entries: list[Entry], warnings: list[str]) -> Found:
-    found = Found("brim export")
+    found = Found("brim export", recallable=False)
     lines: list[Entry] = []
     for entry in entries:
         value = entry.value if isinstance(entry.value, Mapping) else {}
         if value.get("format") != FORMAT:
             lines.append(entry)
             continue
-        if value.get("version", 0) > VERSION:
+        if value.get("version", 0) not in range(VERSION + 1):
             raise UsageError(f"{entry.place} was exported by a newer brim", hint="upgrade brim (pipx upgrade brim)")
-        found.head = {**value.get("session", {}), "seed_plan": value.get("seed_plan")}
+        found.head = _head(value, warnings, entry.place)
         found.recallable = bool(value.get("recallable", True))
         for one, many in (("message", "messages"), ("request", "requests"), ("original", "originals")):
-            for n, each in enumerate(value.get(many, ())):
-                lines.append(Entry({"type": one, **each}, f"{entry.place}, {one} {n}"))
+            for n, each in enumerate(value.get(many) or ()):
+                exported = {"type": one, **each} if isinstance(each, Mapping) else each
+                lines.append(Entry(exported, f"{entry.place}, {one} {n}"))
+    count = found.head.get("count")
+    if not found.head:
+        warnings.append(f"{entries[0].place}: what the export says of the session itself is lost")
     wired: tuple[int, list[Message]] = (-1, [])
     for entry in lines:
         value = entry.value if isinstance(entry.value, Mapping) else {}
         kind = value.get("type")
         if kind == "request":
-            found.requests.append(value)
+            _take_request(found, entry, warnings)
         elif kind == "original":
-            found.originals.append(value)
-        elif kind == "message":
-            piece = value.get("piece", 0)
+            _take_original(found, entry, warnings)
+        elif kind == "message" or _is_exported({**value, "type": "message"}):
             if "wire" in value:
                 wire = Entry(value["wire"], entry.place)
-                wired = (value["seq"], _parse_message(wire, str(value.get("api", "")), warnings))
-            message = _brim_message(value, piece, wired)
+                wired = (value.get("seq", -1), _parse_message(wire, str(value.get("api", "")), warnings))
+            message = _brim_message(value, value.get("piece", 0), wired)
             if message is None:
                 warnings.append(f"{entry.place}: skipped, no message in it")
                 continue
             # checkpoints are of files of another place: a rewind must write nothing that an import asks for
-            kept = {
-                key: each for key, each in dict(value.get("meta") or {}).items() if key not in ("checkpoint", "rewind")
-            }
-            meta = encode(kept) if kept else None
-            facts = Facts(float(value.get("created", 0.0)), bool(value.get("incomplete")), meta)
-            found.messages.append((message, facts))
+            meta = {key: each for key, each in _mapping(value, "meta").items() if key not in ("checkpoint", "rewind")}
+            created = value.get("created")
+            found.messages.append(
+                (
+                    message,
+                    Facts(
+                        float(created) if isinstance(created, (int, float)) else 0.0,
+                        bool(value.get("incomplete")),
+                        encode(meta) if meta else None,
+                    ),
+                )
+            )
         else:
             warnings.append(f"{entry.place}: skipped, not a part of a session export")
+    last = max((e.value["seq"] for e in lines if _is_exported_at(e.value)), default=-1)
+    if (lost := max(count if isinstance(count, int) else 0, last + 1) - len(found.messages)) > 0:
+        warnings.append(f"{entries[0].place}: {lost} of {lost + len(found.messages)} messages are lost")
+    if warnings:
+        # a plan is stored as changes against the one before it, and its places count messages: it is made anew
+        found.head = {key: value for key, value in found.head.items() if key != "seed_plan"}
+        found.requests = [{**request, "plan_change": None} for request in found.requests]
     return found
+
+
+def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    inner = value.get(key)
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _head(value: Mapping[str, Any], warnings: list[str], place: str) -> Mapping[str, Any]:
+    """What an export says of its session, as far as it can be so."""
+    head: dict[str, Any] = {}
+    kinds: tuple[tuple[str, type | tuple[type, ...]], ...] = (
+        ("id", str), ("title", str), ("mode", str), ("model", str), ("parent", str), ("parent_seq", int),
+        ("created", (int, float)), ("meta", Mapping), ("count", int),
+    )  # fmt: skip
+    for key, kind in kinds:
+        given = _mapping(value, "session").get(key)
+        if isinstance(given, kind) and (key != "id" or rows_of_sessions.fits(str(given))):
+            head[key] = given
+        elif given is not None:
+            warnings.append(f"{place}: left out, no {key} of a session: {str(given)[:60]!r}")
+    return {**head, "seed_plan": value.get("seed_plan")} if isinstance(value.get("seed_plan"), Mapping) else head
+
+
+def _take_request(found: Found, entry: Entry, warnings: list[str]) -> None:
+    try:
+        msgspec.convert({"id": 0, **entry.value}, Record)
+    except msgspec.ValidationError:
+        warnings.append(f"{entry.place}: skipped, no record of a request")
+        return
+    found.requests.append(entry.value)
+
+
+def _take_original(found: Found, entry: Entry, warnings: list[str]) -> None:
+    try:
+        data = base64.b64decode(entry.value["data"], validate=True)
+        whole = entry.value.get("hash") in (None, hashlib.sha256(data).hexdigest())
+    except (KeyError, TypeError, ValueError):
+        whole = False
+    if whole:
+        found.originals.append(data)
+    else:
+        warnings.append(f"{entry.place}: skipped, a damaged original")
 
 
 def _brim_message(value: Mapping[str, Any], piece: int, wired: tuple[int, list[Message]]) -> Message | None:
@@ -338,7 +322,9 @@ def _brim_message(value: Mapping[str, Any], piece: int, wired: tuple[int, list[M
         except msgspec.ValidationError:
             return None
     start, parsed = wired
-    return parsed[piece] if value.get("seq") == start + piece and piece < len(parsed) else None
+    if not isinstance(piece, int) or not isinstance(start, int) or value.get("seq") != start + piece:
+        return None
+    return parsed[piece] if 0 <= piece < len(parsed) else None
 
 
 def _from_claude_code(entries: list[Entry], now: float, warnings: list[str]) -> Found:

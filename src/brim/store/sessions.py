@@ -218,6 +218,13 @@ def _name(session: Session, longer_than: int = 0) -> str:
     return f"{name} ({session.title})" if session.title else name
 
 
+def fits(id: str) -> bool:
+    """Whether a session can be called so."""
+    return (
+        bool(id) and len(id) <= 200 and id.isprintable() and not any(c.isspace() for c in id) and not id.startswith("-")
+    )
+
+
 def _check_id(id: str) -> None:
-    if not id or len(id) > 200 or not id.isprintable() or any(c.isspace() for c in id) or id.startswith("-"):
+    if not fits(id):
         raise UsageError(f"{id!r} cannot name a session", hint="use up to 200 letters, digits and signs, no spaces")
