@@ -114,6 +114,37 @@ def test_nothing_is_left(store: Store, data: bytes, said: str) -> None:
         read(store, data)
 
 
+def _log_line(n: int) -> dict[str, Any]:
+    said: Any = f"m{n}" if n % 2 == 0 else [{"type": "text", "text": f"m{n}"}]
+    role = "assistant" if n % 2 else "user"
+    message = {"role": role, "content": said, **({"id": f"msg{n}", "model": "claude-x"} if n % 2 else {})}
+    return {"type": role, "uuid": f"u{n}", "parentUuid": f"u{n - 1}" if n else None, "message": message}
+
+
+@pytest.mark.parametrize("order", [[*range(10), 8, 9], [*range(10), *range(10)], [0, 1, 2, 5, 4, 3, 6, 7, 9, 8]])
+def test_a_log_written_twice_or_out_of_order(store: Store, order: list[int]) -> None:
+    """Lines of a Claude Code log that stand there twice are read once, and one behind its successor is in its place."""
+    data = joined([json.dumps(_log_line(n)).encode() for n in order])
+    texts, done = read(store, data)
+    assert texts == [f"m{n}" for n in range(10)] and done.kind == "Claude Code log" and not done.warnings
+
+
+def test_parents_in_a_circle(store: Store) -> None:
+    """A log whose lines name each other as parents is read in the order of its lines."""
+    lines = [_log_line(n) for n in range(10)]
+    lines[4]["parentUuid"] = "u6"
+    texts, _ = read(store, joined([json.dumps(line).encode() for line in lines]))
+    assert texts == [f"m{n}" for n in range(10)]
+
+
+def test_a_file_of_another_kind_makes_no_session(store: Store) -> None:
+    """Where not one line can be read as a message, the first reason is told, and no empty session is left."""
+    data = joined([json.dumps({"type": "event", "payload": {"n": n}}).encode() for n in range(3)])
+    with pytest.raises(UsageError, match=r"no message that could be read; s\.jsonl, line 1: "):
+        read(store, data)
+    assert not store.list_sessions()
+
+
 def _damaged(data: bytes, chance: random.Random) -> bytes:
     at = chance.randrange(len(data))
     end = min(len(data), at + chance.randrange(1, 200))

@@ -39,7 +39,7 @@ def read(values: Sequence[Any], places: Sequence[str]) -> Log:
     """The conversation in the lines of a log; `places` says where each line stands."""
     lines = [(_said(value), place) for value, place in zip(values, places, strict=True) if isinstance(value, Mapping)]
     title = next((str(v["summary"]) for v, _ in lines if v.get("type") == "summary" and v.get("summary")), None)
-    main = [(v, place) for v, place in lines if v.get("uuid") and not v.get("isSidechain")]
+    main = _in_order([(v, place) for v, place in lines if v.get("uuid") and not v.get("isSidechain")])
     kept = _conversation([value for value, _ in main])
     turns: list[Turn] = []
     model: str | None = None
@@ -88,6 +88,32 @@ def _said(value: Mapping[str, Any]) -> Mapping[str, Any]:
     if attached.get("type") != "queued_command" or not isinstance(attached.get("prompt"), (str, list)):
         return value
     return {**value, "type": "user", "message": {"role": "user", "content": attached["prompt"]}}
+
+
+def _in_order(lines: list[tuple[Mapping[str, Any], str]]) -> list[tuple[Mapping[str, Any], str]]:
+    """The lines, each once (a log may be written again behind itself), a parent before its children even where two writers
+    put it behind them."""
+    by_id: dict[Any, tuple[Mapping[str, Any], str]] = {}
+    once: list[tuple[Mapping[str, Any], str]] = []
+    for line in lines:
+        first = by_id.setdefault(line[0]["uuid"], line)
+        if first is line or first[0].get("message") != line[0].get("message"):
+            once.append(line)
+    out: list[tuple[Mapping[str, Any], str]] = []
+    done: set[int] = set()
+    for line in once:
+        chain, met = [line], {id(line)}
+        while (above := by_id.get(chain[-1][0].get("parentUuid"))) is not None and id(above) not in done:
+            if id(above) in met:
+                chain = [line]  # they go round in a circle
+                break
+            chain.append(above)
+            met.add(id(above))
+        for each in reversed(chain):
+            if id(each) not in done:
+                done.add(id(each))
+                out.append(each)
+    return out
 
 
 def _conversation(main: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any] | Sequence[Any]"
 
+_TAKEN = (
+    "brim imports its own exports (.json, .jsonl; .md is for reading), message lists, request bodies, Claude Code logs"
+    " and `llm logs --json`"
+)
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _OTHER_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant", "gpt": "assistant"}
 """What other programs call them."""
@@ -64,6 +68,8 @@ def import_session(store: Store, source: Source, project: str, name: str | None)
     warnings: list[str] = []
     entries, called = _read(source, name, warnings)
     found = _understand(entries, called, store.now(), warnings)
+    if not found.messages and warnings:
+        raise UsageError(f"{called} holds no message that could be read; {warnings[0]}", hint=_TAKEN)
     return Imported(_write(store, found, project, called), warnings, found.kind)
 
 
@@ -130,11 +136,7 @@ def _understand(entries: list[Entry], called: str, now: float, warnings: list[st
         return _from_body(values[0], called, now, warnings)
     if any("role" in value or "type" in value for value in values):
         return _from_messages(entries, _api_of(values), now, warnings)
-    raise UsageError(
-        f"{called} holds no conversation",
-        hint="brim imports its own exports (.json, .jsonl; .md is for reading), message lists, request bodies, Claude Code "
-        "logs and `llm logs --json`",
-    )
+    raise UsageError(f"{called} holds no conversation", hint=_TAKEN)
 
 
 def _api_of(values: Iterable[Mapping[str, Any]]) -> str:
