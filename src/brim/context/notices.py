@@ -52,14 +52,16 @@ def rest_note(rest: str, handle: str, *, recall: bool) -> str:
 
 def mark(gap: str, handle: str, *, recall: bool, first: bool, style: str = "cut") -> str:
     """The mark in place of a run cut out of a text. The first one of a text says how to get all of it, in a digest only
-    where the model can use that; the others of a digest give the number of lines alone: `[…12]`."""
+    where the model can use that: `[…12 lines]`; the others of a digest give the number alone: `[…12]`."""
     if style == "cut":
         where = f"; all of it: {fetch(handle, recall)}" if first else ""
         return f"[… {size_of(gap)} left out{where} …]"
     lines = gap.count("\n") or 1
+    counted = f"{lines:,} line{'' if lines == 1 else 's'}"
     if style == "digest" and not (first and recall):
-        return f"[…{lines}]"  # a digest has many marks; spelled out they would cost half of what it saves
-    size = f"{lines:,} line{'' if lines == 1 else 's'}" if "\n" in gap else f"{len(gap):,} characters"
+        # A digest has many marks; spelled out they would cost half of what it saves.
+        return f"[…{counted if first else lines}]"
+    size = counted if "\n" in gap else f"{len(gap):,} characters"
     above = " as above" if style == "repeat" else " left out"
     where = f", {fetch(handle, recall)}" if first and recall else ""
     return f"[… {size}{above}{where}]"
