@@ -53,7 +53,7 @@ def test_the_simulated_history_and_its_defences(tmp_path: Path) -> None:
             terminal.enter("/defend")
             terminal.wait("truncated 0, budget-cleared 0, soft 1, hard 3", "no model call")
             terminal.enter("/explain")
-            terminal.wait("expire", "hard True")
+            terminal.wait("expire", "True")
             terminal.enter("/context")
             terminal.wait("largest messages:", "stub by expire")
         assert upstream.requests == []
@@ -117,10 +117,33 @@ def test_sessions_modes_pins_and_exports(tmp_path: Path) -> None:
             terminal.wait("session first: 3 messages, mode compact")
             terminal.enter("/export out.json")
             terminal.wait("written:")
+            terminal.enter('/export "a copy.json"')
+            terminal.wait("/work/a copy.json")
             terminal.enter("/exit")
             terminal.wait("left with 0")
+        assert (home.work / "a copy.json").read_text() == (home.work / "out.json").read_text()
         exported = json.loads((home.work / "out.json").read_text())
         assert "from-the-shell" in json.dumps(exported)
+
+
+def test_sentences_break_between_words_on_a_narrow_terminal(tmp_path: Path) -> None:
+    """In forty columns what commands say is broken between words, and the line below names whole things only."""
+    with ScriptedProvider([reply("noted")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        with Terminal(home, "--session", "narrow", width=40) as terminal:
+            terminal.wait("/help")
+            terminal.enter("remember it")
+            terminal.wait("noted")
+            for line, said in (
+                ("/pins", "nothing is pinned: /pin N, or begin a\n    paragraph with [PIN]"),
+                ("/mode", "mode auto; full keeps everything,\n    compact summarises, auto selects"),
+                ("/explain", "mode auto, epoch 0 (first request),\n         request 1, "),
+                ("/mcp", "no MCP server is configured:\n    [mcp.servers.NAME] in `brim config\n    edit`"),
+            ):
+                terminal.enter(line)
+                terminal.wait(said)
+            status = terminal.wait("edit`\n>", "\n openai/gpt-4o · auto").rpartition("\n openai")[2]
+            assert status.strip() == "/gpt-4o · auto · context 1%"
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

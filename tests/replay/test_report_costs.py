@@ -50,6 +50,17 @@ def test_a_turn_of_unknown_price_does_not_make_others_cheap(tmp_path: Path) -> N
     assert (sums["cost"], sums["unpriced"]) == (pytest.approx(0.06), 6)
 
 
+def test_requests_of_unknown_price_are_not_called_free(tmp_path: Path) -> None:
+    """`brim cost` says where no price is known, and how many requests a sum leaves out; what failed cost nothing."""
+    usage = {"input": 1_000, "output": 10}
+    kept(tmp_path, [[{"usage": usage}], [{"error": "refused"}]], "nobody/knows")
+    alone = brim(tmp_path, "cost", "--by", "model").stdout
+    assert "no price known" in alone and "$" not in alone
+    kept(tmp_path, [[{"usage": usage, "cost": 0.02}], [{"usage": usage}]], "openai/gpt-4o")
+    both = brim(tmp_path, "cost", "--by", "model").stdout
+    assert "$0.0200, 1 without a known price" in both and "in all $0.0200, 2 without a known price" in both
+
+
 @pytest.mark.parametrize("command", ["cost", "report"])
 def test_nothing_recorded_is_said(tmp_path: Path, command: str) -> None:
     """Without requests there is no empty table but a sentence with the next step; the JSON is an empty list."""

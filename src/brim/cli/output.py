@@ -7,6 +7,7 @@ NO_COLOR is not set.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ _CONTROLS = {
     if chr(code) not in "\n\t\r"
 }
 """What a model says must not steer the terminal (titles, clipboard, colours): control characters are shown as signs."""
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 _INSERTED = {"tree": "the folder's tree", "workspace": "snippets of the folder"}
 _WAITS = {"retry": "waiting", "summary": "summarising"}
@@ -256,6 +258,8 @@ class TextOutput:
 
     def _say(self, text: str, colour: str) -> None:
         self._end_text()
+        if self._err.isatty():
+            text = signs(text)
         self._err.write(self._dyed(text, colour) + "\n")
         self._err.flush()
 
@@ -281,6 +285,12 @@ def write(out: IO[str], text: str) -> None:
         raise
     except OSError as error:
         raise Unwritable(error.errno, error.strerror or str(error)) from error
+
+
+def signs(text: str) -> str:
+    """Text for a terminal that steers nothing there: control characters are seen as signs, and so is a carriage return
+    alone, which would write over what stands before it."""
+    return _LONE_RETURN.sub("␍", text.translate(_CONTROLS))
 
 
 def encoding_of(out: IO[str]) -> str:
@@ -346,6 +356,13 @@ def wrap_words(text: str, width: int, indent: str = "") -> list[str]:
 def money(dollars: float) -> str:
     """US dollars, with as many digits as a small sum needs."""
     return "$0" if dollars == 0 else f"${dollars:.4f}" if dollars < 1 else f"${dollars:.2f}"
+
+
+def paid(cost: float, requests: int, unpriced: int) -> str:
+    """What `requests` that were answered cost, `unpriced` of them at a price that is not known: those are not free."""
+    if not unpriced:
+        return money(cost)
+    return f"{money(cost)}, {unpriced:,} without a known price" if requests > unpriced else "no price known"
 
 
 def short_session(id: str) -> str:

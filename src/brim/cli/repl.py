@@ -23,9 +23,9 @@ from brim.agent.config import Config, Value
 from brim.agent.events import Event, Notice
 from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
-from brim.budget.bill import fit
+from brim.budget.bill import columns, fit
 from brim.cli.options import Options
-from brim.cli.output import DIFF_COLOURS, TextOutput, brief_arguments, money, short_session, width_of, wrap_words
+from brim.cli.output import DIFF_COLOURS, TextOutput, brief_arguments, money, short_session, signs, width_of, wrap_words
 from brim.cli.proposed import proposed_diff
 from brim.cli.spinner import Spinner
 from brim.errors import BrimError, SessionBusy
@@ -303,13 +303,17 @@ class Repl:
         showing.add_done_callback(self._showing.discard)
 
     def say(self, text: str, colour: str = "") -> None:
-        """Text that is no answer of the model's."""
+        """Text that is no answer of the model's, though some of it may stand there: in a question what it wants to run."""
+        text = signs(text)
         sys.stdout.write((f"\x1b[{colour}m{text}\x1b[0m" if self.output.colour and colour else text) + "\n")
         sys.stdout.flush()
 
-    def tell(self, text: str) -> None:
-        """A sentence, broken between words where it is longer than a line."""
-        self.say("\n".join(wrap_words(text, width_of(sys.stdout), "    ")))
+    def tell(self, text: str, colour: str = "", indent: str = "    ") -> None:
+        """Sentences, one a line, broken between words where they are longer than a line of the terminal."""
+        width = width_of(sys.stdout)
+        for line in text.split("\n"):
+            lines = wrap_words(line, width, indent) if columns(line) > width else [line]
+            self.say("\n".join(lines), colour)
 
     def say_last(self) -> None:
         """How a conversation that is gone on with had ended, in two lines."""
@@ -318,12 +322,17 @@ class Repl:
             self.say(fit(f"  {each.role}: {' '.join(text.split())}", width_of(sys.stderr)), "2")
 
     def status_line(self) -> str:
-        """Model, mode, share of the window, cost."""
+        """Model, mode, share of the window, cost, session: as many of them as a line has room for."""
         session = self.opened.agent.session
-        share = f" · context {self.context_share:.0%}" if self.context_share is not None else ""
-        cost = session.cost
-        paid = f" · {money(cost)}" if cost is not None else ""
-        return f" {session.model.full_name} · {session.mode}{share}{paid} · {short_session(session.id)} "
+        parts = [session.model.full_name, session.mode]
+        if self.context_share is not None:
+            parts.append(f"context {self.context_share:.0%}")
+        if (cost := session.cost) is not None:
+            parts.append(money(cost))
+        parts.append(short_session(session.id))
+        while len(parts) > 1 and columns(" · ".join(parts)) + 2 > width_of(sys.stdout):
+            parts.pop()
+        return f" {' · '.join(parts)} "
 
     async def _stoppable(self, work: Coroutine[Any, Any, None]) -> None:
         """A command to its end, or until Ctrl-C."""

@@ -26,7 +26,7 @@ def cost(
     """What requests cost, cached tokens included: US dollars at the prices that held when they were made."""
     from brim.cli.commands.kept import folder_of, open_kept, place_of
     from brim.cli.commands.shown import note, say, say_json, table
-    from brim.cli.output import money
+    from brim.cli.output import paid
     from brim.store.values import short_id
 
     axis = _axis(by)
@@ -39,18 +39,17 @@ def cost(
         (
             short_id(each.key) if axis == "session" and each.key else each.key or "unknown",
             *_figures(each),
-            money(each.cost) + (f" + {each.unpriced} without a price" if each.unpriced else ""),
+            paid(each.cost, each.requests - each.failed, each.unpriced),
         )
         for each in sums
     ]
     if not sums:
         note(_NONE)
         return
-    total = sum(each.cost for each in sums)
-    unpriced = sum(each.unpriced for each in sums)
+    answered, unpriced = sum(each.requests - each.failed for each in sums), sum(each.unpriced for each in sums)
     head = (axis, "requests", "in", "of it read from cache", "written to cache", "out", "cost")
     say(table(head, rows, right=head[1:-1]))
-    say(f"in all {money(total)}" + (f", and {unpriced} requests whose price is not known" if unpriced else ""))
+    say(f"in all {paid(sum(each.cost for each in sums), answered, unpriced)}")
 
 
 def report(

@@ -95,6 +95,10 @@ def one_line(text: str, width: int) -> str:
 
 
 def _write(stream: Any, text: str) -> None:
+    if stream.isatty():
+        from brim.cli.output import signs
+
+        text = signs(text)
     try:
         stream.write(text)
     except UnicodeEncodeError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from brim.budget import render_bill
 from brim.budget.bill import fit
-from brim.cli.output import money, width_of
+from brim.cli.output import paid, width_of
 from brim.cli.slash.table import command, number_of
 from brim.errors import UsageError
 
@@ -27,9 +27,9 @@ async def _mode(repl: Repl, rest: str) -> None:
     session = repl.opened.agent.session
     if rest:
         session.switch_mode(rest)
-        repl.say(f"mode {rest}: the next view is built anew from the whole history")
+        repl.tell(f"mode {rest}: the next view is built anew from the whole history")
     else:
-        repl.say(f"mode {session.mode}; full keeps everything, compact summarises, auto selects")
+        repl.tell(f"mode {session.mode}; full keeps everything, compact summarises, auto selects")
 
 
 @command(
@@ -81,7 +81,7 @@ async def _explain(repl: Repl, rest: str) -> None:
         seq = number_of(rest, "message")
         repl.opened.agent.session.must_have(seq)
         lines = [line for line in lines if _tells_of(line, seq)] or [f"message {seq} was in no request yet"]
-    repl.say("\n".join(lines))
+    repl.tell("\n".join(lines), indent=" " * 9)
 
 
 @command("sim", "[start]", "add a simulated history of 20 messages with many tool results")
@@ -129,15 +129,15 @@ async def _compact(repl: Repl, rest: str) -> None:
     with repl.working("shortening"):
         request = await repl.opened.agent.prepare(epoch=True)
     for line in request.report:
-        repl.say(f"  {describe_pass(line)}", "2")
+        repl.tell(f"  {describe_pass(line)}", "2")
     if (after := request.bill["used"]) >= before:
         repl.tell(
             f"nothing shortened: of {before:,} tokens none can be saved; the newest turns and pins stay as they are"
         )
     else:
-        repl.say(f"{before:,} -> {after:,} tokens; the history keeps everything")
+        repl.tell(f"{before:,} -> {after:,} tokens; the history keeps everything")
     if session.focus:
-        repl.say(f"summaries keep: {session.focus}", "2")
+        repl.tell(f"summaries keep: {session.focus}", "2")
 
 
 def _tells_of(line: str, seq: int) -> bool:
@@ -180,7 +180,7 @@ async def _pins(repl: Repl, rest: str) -> None:
     for seq, text in found:
         repl.say(fit(f"  {seq:>5}  {' '.join(text.split())}", width_of(repl.output.err)))
     if not found:
-        repl.say("nothing is pinned: /pin N, or begin a paragraph with [PIN]")
+        repl.tell("nothing is pinned: /pin N, or begin a paragraph with [PIN]")
 
 
 @command("recall", "HANDLE", "show the original behind a handle")
@@ -205,10 +205,10 @@ async def _cost(repl: Repl, rest: str) -> None:
     store, session = repl.opened.store, repl.opened.agent.session
     for each in store.usage("model", session=session.id):
         repl.tell(
-            f"  {each.key or '?'}: {each.requests} requests, {each.input:,} in ({each.cached_read:,} cached, "
-            f"{each.cached_write:,} written), {each.output:,} out, {money(each.cost)}"
-            + (f", {each.unpriced} without a known price" if each.unpriced else "")
+            f"  {each.key or '?'}: {each.requests} request{'s' if each.requests != 1 else ''}, {each.input:,} in "
+            f"({each.cached_read:,} cached, {each.cached_write:,} written), {each.output:,} out, "
+            + paid(each.cost, each.requests - each.failed, each.unpriced)
         )
-    today = datetime.date.today().isoformat()
-    spent = sum(each.cost for each in store.usage("day", since=today))
-    repl.tell(f"  today, all sessions: {money(spent)}")
+    today = list(store.usage("day", since=datetime.date.today().isoformat()))
+    answered, unpriced = sum(each.requests - each.failed for each in today), sum(each.unpriced for each in today)
+    repl.tell(f"  today, all sessions: {paid(sum(each.cost for each in today), answered, unpriced)}")

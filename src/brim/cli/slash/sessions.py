@@ -24,7 +24,7 @@ async def _model(repl: Repl, rest: str) -> None:
         await repl.reopen(Choice(id=session.id), model=rest)
         session = repl.opened.agent.session
     window, assumed = session.window
-    repl.say(f"model {session.model.full_name}, window {window:,}{' (assumed)' if assumed else ''}")
+    repl.tell(f"model {session.model.full_name}, window {window:,}{' (assumed)' if assumed else ''}")
 
 
 @command("sessions", "[search|rename|delete …]", "the sessions of this folder; rename TITLE is about this one")
@@ -41,7 +41,7 @@ async def _sessions(repl: Repl, rest: str) -> None:
             repl.say("nothing found")
     elif word == "rename" and about:
         store.rename(session.id, about)
-        repl.say(f"this session is called {about}")
+        repl.tell(f"this session is called {about}")
     elif word == "delete" and about:
         found = store.find_session(about)
         if found.id == session.id:
@@ -70,7 +70,7 @@ async def _new(repl: Repl, rest: str) -> None:
 async def _resume(repl: Repl, rest: str) -> None:
     if not rest:
         await _sessions(repl, "")
-        repl.say("/resume ID goes on in one of them", "2")
+        repl.tell("/resume ID goes on in one of them", "2")
         return
     choice = Choice(id=rest)
     try:
@@ -81,7 +81,7 @@ async def _resume(repl: Repl, rest: str) -> None:
             return
         await repl.reopen(msgspec.structs.replace(choice, fork=True))
     session = repl.opened.agent.session
-    repl.say(f"session {session.id[:7]}: {len(session.messages)} messages, mode {session.mode}")
+    repl.tell(f"session {session.id[:7]}: {len(session.messages)} messages, mode {session.mode}")
     repl.say_last()
 
 
@@ -90,7 +90,7 @@ async def _fork(repl: Repl, rest: str) -> None:
     parent = repl.opened.agent.session.id
     made = repl.opened.store.fork(parent, number_of(rest, "message") if rest else None)
     await repl.reopen(Choice(id=made.id))
-    repl.say(f"session {made.short}, a copy of {parent[:7]} with {made.messages} messages")
+    repl.tell(f"session {made.short}, a copy of {parent[:7]} with {made.messages} messages")
 
 
 @command("copy", "[N]", "the last answer to the clipboard; N: its code block N")
@@ -105,7 +105,7 @@ async def _copy(repl: Repl, rest: str) -> None:
         raise UsageError("there is no answer yet", hint="ask something first")
     text = chosen_text(answer, number_of(rest, "code block") if rest else None)
     for way in copy(text, sys.stdout, repl.env):
-        repl.say(f"{len(text):,} characters to {way}" if not way.startswith("not ") else way)
+        repl.tell(f"{len(text):,} characters to {way}" if not way.startswith("not ") else way)
 
 
 @command("rewind", "[N [files]|undo]", "go back to before message N: conversation, files or both")
@@ -128,4 +128,4 @@ async def _export(repl: Repl, rest: str) -> None:
     else:
         text = store.export_markdown(session.id)
     write_new(path, text)
-    repl.say(f"written: {path}")
+    repl.tell(f"written: {path}")

@@ -56,7 +56,10 @@ async def run_command(repl: Repl, name: str, rest: str) -> None:
 
 
 def path_of(repl: Repl, text: str) -> Path:
-    """A path as the user wrote it: `~` is home, relative to the workspace."""
+    """A path as the user wrote it: `~` is home, relative to the workspace; quotes around it, as Tab and shells write them
+    where there are blanks, are no part of it."""
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1]
     return repl.workspace / Path(text).expanduser()
 
 

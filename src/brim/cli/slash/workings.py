@@ -53,7 +53,7 @@ async def _tools(repl: Repl, rest: str) -> None:
         repl.say(fit(f"  {tool.name:<8} {does}  {tool.description.split('. ')[0]}", width))
     permits = agent.permits
     if permits is not None:
-        repl.say(f"permission mode {permits.mode}; allowed: {', '.join(permits.allow) or 'nothing more'}", "2")
+        repl.tell(f"permission mode {permits.mode}; allowed: {', '.join(permits.allow) or 'nothing more'}", "2")
 
 
 def _result(repl: Repl, rest: str) -> None:
@@ -99,10 +99,10 @@ async def _permissions(repl: Repl, rest: str) -> None:
             else f"/permissions {rest} is not understood"
         )
         raise UsageError(lacking, hint="/permissions allow 'bash(git *)'")
-    repl.say(f"mode {permits.mode}" + ("" if permits.allow or permits.deny or permits.ask_rules else "; no rules"))
+    repl.tell(f"mode {permits.mode}" + ("" if permits.allow or permits.deny or permits.ask_rules else "; no rules"))
     for name, rules in (("allow", permits.allow), ("deny", permits.deny), ("ask", permits.ask_rules)):
         for each in rules:
-            repl.say(f"  {name} {each}")
+            repl.tell(f"  {name} {each}")
 
 
 @command("mcp", "[restart NAME]", "the MCP servers and their tools; start one again")
@@ -121,7 +121,7 @@ async def _mcp(repl: Repl, rest: str) -> None:
         for line in told_state(state, tools=state.name == rest):
             repl.say(fit(line, width_of(repl.output.err)))
     if not servers.servers:
-        repl.say("no MCP server is configured: [mcp.servers.NAME] in `brim config edit`", "2")
+        repl.tell("no MCP server is configured: [mcp.servers.NAME] in `brim config edit`", "2")
 
 
 @command("profile", "[NAME]", "the profiles; go on under one of them")
@@ -142,7 +142,7 @@ async def _profile(repl: Repl, rest: str) -> None:
     await repl.reopen(Choice(id=repl.opened.agent.session.id), config)
     repl.profile = rest
     session = repl.opened.agent.session
-    repl.say(f"profile {rest}: mode {session.mode}, model {session.model.full_name}")
+    repl.tell(f"profile {rest}: mode {session.mode}, model {session.model.full_name}")
 
 
 @command("debug", "[FILE|off]", "write requests, calls and results to a file")
@@ -156,7 +156,7 @@ async def _debug(repl: Repl, rest: str) -> None:
         repl.debug = path
         repl.opened.debug.close()
         repl.opened.debug = agent.debug = log
-    repl.say(f"debug log: {repl.debug or 'off'}")
+    repl.tell(f"debug log: {repl.debug or 'off'}")
 
 
 @command("exit", "", "leave (Ctrl-D)")
