@@ -19,6 +19,7 @@ from brim.agent.opening import Choice, Opened, open_agent
 from brim.agent.permit import Answer, Question
 from brim.providers import RetryPolicy
 from brim.testing import ScriptedProvider, broken_stream, fault, reply, tool_call, tool_calls, violations
+from brim.testing.dialogue import Call
 
 SUMMARY = "## Goal\nThe user gave parts, each with some words to fill it.\n## Done\nEach part was acknowledged."
 
@@ -162,6 +163,36 @@ def test_broken_arguments_are_told_to_the_model_and_never_sent_back_as_they_are(
             call = next(message for message in sent if message.get("tool_calls"))["tool_calls"][0]
             json.loads(call["function"]["arguments"])
             assert violations(at.upstream.requests[1].body, "openai.chat", "openai") == []
+
+    run(check)
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5"])
+def test_an_id_used_twice_is_told_to_the_model(workspace: Path, model: str) -> None:
+    """Of two different calls under one id the second is not run, and the model reads that it was not, under an id of its
+    own; the same call twice is one; the same id in the next answer is no clash."""
+
+    async def check() -> None:
+        append = Call(name="bash", arguments=json.dumps({"command": "echo x >> ran"}), id="c")
+        look = Call(name="read", arguments='{"path": "a.txt"}', id="c")
+        script = reply(calls=[look, append]), reply(calls=[append, append]), reply("done")
+        async with bench(workspace, *script, model=model, flags={"permissions.mode": "allow-all"}) as at:
+            assert (await at.agent.ask("go")).text == "done"
+            assert (workspace / "ran").read_text() == "x\n"
+            assert [role for role, _ in at.stored()] == [
+                "user",
+                "assistant",
+                "tool",
+                "tool",
+                "assistant",
+                "tool",
+                "assistant",
+            ]
+            body = at.upstream.requests[-1].body
+            assert violations(body, at.upstream.requests[-1].api, model.split("/")[0]) == []
+            text = json.dumps(body)
+            assert "this call was not run" in text and "interrupted" not in text
+            assert text.count("echo x >> ran") == 2
 
     run(check)
 

@@ -390,8 +390,10 @@ class Agent:
                 self.context.changes.clear()
             output = self.masked(output)
             message = result(call.id, output.text, is_error=output.is_error or None, media=output.media)
-            if call.id not in pending:  # a second call of that id: its answer stands under the first one's
-                self._say_result(call, output, message, seconds)
+            if (
+                call.id not in pending
+            ):  # another call of an id that was used: a view gives it one of its own, and this answer
+                keep(call, output, message, seconds)
                 return
             waiting[call.id] = call, output, message, seconds
             while pending and pending[0] in waiting:

@@ -159,7 +159,8 @@ def _stream_anthropic(answer: Reply, model: str, prompt: int, cached: int, numbe
         "usage": {**usage, "output_tokens": 1},
     }
     yield _named({"type": "message_start", "message": start}), False
-    for index, block in enumerate(_blocks(answer, number)):
+    blocks = _blocks(answer, number)
+    for index, block in enumerate(blocks):
         kind = block["type"]
         empty: dict[str, Any] = {
             "text": {"type": "text", "text": ""},
@@ -168,9 +169,7 @@ def _stream_anthropic(answer: Reply, model: str, prompt: int, cached: int, numbe
         }[kind]
         yield _named({"type": "content_block_start", "index": index, "content_block": empty}), False
         if kind == "tool_use":
-            arguments = next(
-                call for place, call in enumerate(answer.calls) if _id(call, number, place) == block["id"]
-            ).arguments
+            arguments = answer.calls[index - len(blocks)].arguments  # the calls come last
             deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in _pieces(arguments, answer.piece)]
         elif kind == "thinking":
             deltas = [
