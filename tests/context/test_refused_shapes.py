@@ -11,7 +11,7 @@ import brim
 from brim.budget.usage import parse_usage
 from brim.formats import parse_message
 from brim.formats.dialects import violations
-from shared_bodies import MODES, answered, called, returned, said, text_of, used
+from shared_bodies import MODES, answered, called, prepared, returned, said, text_of, used
 
 Body = dict[str, Any]
 CLAUDE, GPT = "claude-sonnet-4-5", "gpt-5"
@@ -49,6 +49,64 @@ def test_server_tool_without_its_other_half(kept: str) -> None:
     assert "provider runs" in view.plan["repairs"][0]["what"]
     whole = [said("user", "a"), said("assistant", search("srv_1")), said("user", "b")]
     assert not claude(whole).changed
+
+
+@every_mode
+def test_text_before_results(mode: str) -> None:
+    """In a user message results come first: what the client put before or between them goes behind, word for word."""
+    text = [{"type": "text", "text": each} for each in ("hold on", "and one more thing")]
+    mixed = [text[0], returned("t1", "A"), text[1], returned("t2", "B")]
+    messages = [said("user", "a"), said("assistant", [used("t1"), used("t2")]), said("user", mixed)]
+    view = claude(messages, mode=mode)
+    assert view.request["messages"][2]["content"] == [returned("t1", "A"), returned("t2", "B"), *text]
+    assert "behind it" in view.plan["repairs"][0]["what"]
+    more = claude([*messages, said("assistant", "ok"), said("user", "b")], mode=mode, previous=view.plan)
+    assert more.request["messages"][:3] == view.request["messages"]
+
+
+@pytest.mark.parametrize(
+    "block", [{"thinking": "hm"}, {"thinking": "hm", "signature": ""}, {"type": "redacted_thinking"}]
+)
+def test_thinking_that_was_broken_off(block: Body) -> None:
+    """Thinking without its signature is refused: its message goes without any, also where nothing else is in it. Models
+    that sign nothing get theirs back."""
+    broken = {"type": "thinking", **block}
+    whole = {"type": "thinking", "thinking": "first", "signature": "S1"}
+    said_too = [whole, broken, {"type": "text", "text": "ok"}]
+    messages = [said("user", "a"), said("assistant", said_too), said("user", "b"), said("assistant", [broken])]
+    messages += [said("user", "c"), said("assistant", [whole, used("t1")]), said("user", [returned("t1", "r")])]
+    view = claude(messages)
+    assert not violations(view.request, "anthropic.messages", "anthropic")
+    sent = view.request["messages"]
+    assert sent[1]["content"] == [{"type": "text", "text": "ok"}] and "hm" not in text_of(sent)
+    assert sent[5] == messages[5]
+    body = {"model": "deepseek-v4", "max_tokens": 100, "messages": messages}
+    kept = brim.prepare(body, "anthropic.messages").request
+    assert kept["messages"] == messages and not violations(kept, "anthropic.messages", "anthropic")
+
+
+def test_more_cache_marks_than_are_taken() -> None:
+    """Four blocks may be marked: of more, the last four stay; nothing else of the blocks changes."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    system = [{"type": "text", "text": "rules", **mark}]
+    messages = [said("user", [{"type": "text", "text": "a", **mark}]), said("assistant", [used("t1") | mark])]
+    messages += [said("user", [returned("t1", "r", **mark), {"type": "text", "text": "b", **mark}])]
+    messages += [said("assistant", "c"), said("user", [{"type": "text", "text": "d", **mark}])]
+    body = {"model": CLAUDE, "max_tokens": 100, "system": system, "messages": messages}
+    view = brim.prepare(body, "anthropic.messages")
+    assert not violations(view.request, "anthropic.messages", "anthropic")
+    assert text_of(view.request).count("ephemeral") == 4
+    assert view.request["system"] == [{"type": "text", "text": "rules"}]
+    assert view.request["messages"][1:] == messages[1:]
+    assert sum("cache mark" in each["what"] for each in view.plan["repairs"]) == 2
+
+
+def test_empty_system_prompt() -> None:
+    """A system prompt of nothing is left out."""
+    for blank in ("", "  ", [{"type": "text", "text": ""}]):
+        body = {"model": CLAUDE, "max_tokens": 100, "system": blank, "messages": [said("user", "a")]}
+        view = brim.prepare(body, "anthropic.messages")
+        assert not violations(view.request, "anthropic.messages", "anthropic") and "system" not in view.request
 
 
 def test_server_tool_that_waits() -> None:
@@ -161,6 +219,40 @@ def test_calls_without_ids() -> None:
     assert view.request["messages"][2]["tool_call_id"] == "c1" and view.request["messages"][2]["content"] == "R"
 
 
+@every_mode
+@pytest.mark.parametrize("dialect", ["openai", "openai-strict", "mistral", "gemini"])
+def test_more_calls_than_are_taken_back(mode: str, dialect: str) -> None:
+    """Over 128 calls in one message are refused: they become several messages, each with its results behind it."""
+    ids = [f"call{n:05}" for n in range(300)]
+    calls = {**called(*ids, text="all of them"), "reasoning_content": "why"}
+    ids_answered = [*reversed(ids[1:]), "unknown"]
+    messages = [said("user", "a"), calls, *(answered(id, f"out of {id}") for id in ids_answered), said("user", "b")]
+    view = prepared(messages, window=100_000, mode=mode, dialect=dialect)
+    sent = view.request["messages"]
+    assert [len(m["tool_calls"]) for m in sent if m.get("tool_calls")] == [128, 128, 44]
+    assert [m["tool_call_id"] for m in sent if m["role"] == "tool"] == ids
+    assert text_of(sent).count("all of them") == 1 and text_of(sent).count("why") == 1
+    assert all(f"out of {id}" in text_of(sent) for id in ids[1:])
+    again = prepared(messages, window=100_000, mode=mode, dialect=dialect, previous=view.plan)
+    assert again.request == view.request
+    small = prepared(messages, window=9_000, max_output=500, mode=mode, dialect=dialect)
+    assert small.request["messages"][-1] == said("user", "b")
+
+
+@pytest.mark.parametrize("dialect", ["openai", "openai-strict", "mistral", "gemini", "anthropic"])
+def test_result_that_comes_late(dialect: str) -> None:
+    """A result behind something else goes to its call, also where the API wants the call's id in another spelling."""
+    for id in ("c1", "functions.read:0", "abcdefghi"):
+        late: list[Body] = [said("user", "a"), called(id), said("assistant", "waiting"), answered(id, "OUT")]
+        if dialect == "anthropic":
+            late[1], late[3] = said("assistant", [used(id)]), said("user", [returned(id, "OUT")])
+        view = prepared([*late, said("user", "b")], window=9_000, dialect=dialect)
+        assert text_of(view.request).count("OUT") == 1 and "interrupted" not in text_of(view.request)
+        first = prepared(late[:3], window=9_000, dialect=dialect)
+        grown = prepared([*late, said("user", "b")], window=9_000, dialect=dialect, previous=first.plan)
+        assert text_of(grown.request).count("OUT") == 1 and "interrupted" not in text_of(grown.request)
+
+
 def test_empty_list_of_calls() -> None:
     """`tool_calls: []` is refused as too short; null is taken, and stays."""
     view = brim.prepare(
@@ -223,6 +315,17 @@ def test_system_messages_where_one_is_taken(mode: str, dialect: str) -> None:
         assert not violations(view.request, "openai.chat", dialect)
         for fate in view.plan["fates"]:
             assert brim.recall(fate["handle"], body)
+
+
+@every_mode
+@pytest.mark.parametrize("dialect", ["openai", "openai-strict", "mistral", "gemini"])
+def test_system_message_behind_what_was_left_out(mode: str, dialect: str) -> None:
+    """Where the start of a history without a user goes, a system message that stays is no user: a line of brim's is first."""
+    messages = [said("system", "RULES"), said("assistant", "word " * 600), said("developer", "ALSO A RULE")]
+    messages += [called("c12345678"), answered("c12345678", "line of output\n" * 200)]
+    view = prepared(messages, window=500, max_output=50, mode=mode, dialect=dialect)
+    sent = text_of(view.request)
+    assert "RULES" in sent and "ALSO A RULE" in sent and "word word word" not in sent
 
 
 @pytest.mark.parametrize("dialect", ["openai-strict", "mistral"])
@@ -365,3 +468,12 @@ def test_calls_of_another_api_are_not_repaired_for_their_form() -> None:
     blocks = [block for message in prepared.request["messages"] for block in message["content"] if "input" in block]
     assert [block["input"] for block in blocks][:2] == [{"path": "."}, {}]
     assert all(isinstance(block["input"], dict) for block in blocks)
+
+
+def test_approval_of_a_server_is_not_empty() -> None:
+    """Yes or no to a call of an MCP server has no text, and lacks nothing."""
+    ask = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "n", "arguments": "{}"}
+    yes = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+    items = [said("user", "a"), ask, yes]
+    view = responses(items)
+    assert not view.changed and view.request["input"] == items

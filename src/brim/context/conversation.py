@@ -15,6 +15,7 @@ from brim.context.prepare import (
     Prepared,
     draft_of,
     frame_of,
+    history_of,
     left_to_provider,
     planner_of,
     shared_manager,
@@ -197,7 +198,7 @@ class Conversation:
     def _grown(self, frame: Frame) -> History:
         history = self._history
         if history is None:
-            history = self._history = History(frame.counter, frame.dialect)
+            history = self._history = history_of(frame)
             history.lead(frame.request.messages)
         fresh = self._messages[len(history.source) - history.led :]
         start = len(history.source)

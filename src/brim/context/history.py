@@ -25,9 +25,10 @@ from brim.tokens import Counter
 class History:
     """Messages in order, with `tokens[i]`, running sums, the starts of steps and turns, and the call behind each result."""
 
-    def __init__(self, counter: Counter, dialect: str, messages: Iterable[Message] = ()) -> None:
+    def __init__(self, counter: Counter, dialect: str, messages: Iterable[Message] = (), *, signs: bool = True) -> None:
         self.counter = counter
         self.dialect = dialect
+        self.signs = signs
         self.source: list[Message] = []
         self.times: dict[int, float] = {}
         self.summaries: dict[tuple[Any, ...], SummaryText] = {}
@@ -73,10 +74,10 @@ class History:
         whole = self.dialect in ALTERNATE or self._repeats_id()
         source_from, kept = (0, 0) if whole else self._resume
         first = not kept or self.systems[kept - 1 : kept] == [kept - 1]
-        fixed, done = repair(self.source[source_from:], self.dialect, first=first)
+        fixed, done = repair(self.source[source_from:], self.dialect, first=first, signs=self.signs)
         if source_from and any("has no call" in each.what or LOOSE in each.what for each in done):
             source_from, kept = 0, 0  # a late result: its call stands further back
-            fixed, done = repair(self.source, self.dialect)
+            fixed, done = repair(self.source, self.dialect, signs=self.signs)
         same = 0
         limit = min(len(fixed), len(self.messages) - kept)
         while same < limit and fixed[same] is self.messages[kept + same]:

@@ -6,7 +6,7 @@ parse the body -> count -> budget -> plan (epochs, passes) -> render the view ->
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -37,6 +37,7 @@ from brim.formats import (
     parse_message,
     parse_request,
     render_request,
+    signs_thinking,
 )
 from brim.tokens import Calibration, Counter, counter_for, estimate_counter
 
@@ -195,13 +196,13 @@ class ContextManager:
                 calibration=self.calibration,
             )
             entry = found[0] if found is not None else None
-            if entry is not None and entry.history.counter is frame.counter and entry.history.dialect == frame.dialect:
+            if entry is not None and serves(entry.history, frame):
                 history = entry.history
                 history.extend(parsed.messages)
             else:
                 if entry is not None:  # the same messages, for another counter or dialect: read them whole
                     frame.request = parse_request(request, api)
-                history = History(frame.counter, frame.dialect, frame.request.messages)
+                history = history_of(frame, frame.request.messages)
                 entry = new_entry(request, frame.request, history) if not recall_tool else None
             if entry is not None:
                 self._known.keep(entry, request)
@@ -222,6 +223,17 @@ class ContextManager:
         if draft.used > draft.budget:
             check_fit(draft, prepared.bill)
         return prepared
+
+
+def history_of(frame: Frame, messages: Iterable[Message] = ()) -> History:
+    """A history for this frame's counter and for what its model takes."""
+    return History(frame.counter, frame.dialect, messages, signs=signs_thinking(frame.request.model))
+
+
+def serves(history: History, frame: Frame) -> bool:
+    """Whether a history was read for the same counter, dialect and kind of model."""
+    signs = signs_thinking(frame.request.model)
+    return history.counter is frame.counter and history.dialect == frame.dialect and history.signs == signs
 
 
 def left_to_provider(frame: Frame, history: History, before: Plan | None) -> Prepared:

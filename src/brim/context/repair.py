@@ -13,10 +13,18 @@ from hashlib import blake2b
 import msgspec
 
 from brim.context.plan import Repair
-from brim.context.repair_apis import plain_ends, whole_items, whole_server_tools
+from brim.context.repair_apis import (
+    few_marks,
+    plain_ends,
+    results_first,
+    signed_thinking,
+    whole_items,
+    whole_server_tools,
+)
 from brim.context.repair_order import ALTERNATE, CONTINUES, GO_ON, USER_FIRST, in_order, stands_apart, user_first
 from brim.conversation import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from brim.formats.arguments import arguments_object_text, is_object_text
+from brim.formats.rules_chat import MAX_TOOL_CALLS
 
 INTERRUPTED = "[interrupted: this call has no recorded result; whether it took effect is unknown]"
 NO_OUTPUT = "(no output)"
@@ -27,6 +35,7 @@ AS_IT_IS = "as it is"
 """In place of a dialect: nothing is repaired, since the provider holds the calls that these results answer."""
 NONEMPTY = frozenset({"anthropic", "gemini", "mistral", "openai-strict"})
 """Dialects that refuse empty content."""
+CHAT = frozenset({"openai", "openai-strict", "mistral", "gemini"})
 UNIQUE_IDS = frozenset({"anthropic", "mistral"})
 """Dialects that want each call id once in a request, in their own spelling: Anthropic answers "tool_use ids must be unique"
 and "should match pattern", Mistral "must be a-z, A-Z, 0-9, with a length of 9"."""
@@ -35,10 +44,10 @@ _SPELLING = {"anthropic": re.compile(r"[A-Za-z0-9_-]+"), "mistral": re.compile(r
 
 
 def repair(
-    messages: Sequence[Message], dialect: str, *, first: bool = True
+    messages: Sequence[Message], dialect: str, *, first: bool = True, signs: bool = True
 ) -> tuple[list[Message], tuple[Repair, ...]]:
     """The history as the provider takes it, and what was changed. Places are indices into the list that comes out.
-    `first`: nothing but system messages stands before these."""
+    `first`: nothing but system messages stands before these. `signs`: the model wants its thinking back signed."""
     done: list[Repair] = []
     if dialect == AS_IT_IS:
         return list(messages), ()
@@ -46,7 +55,11 @@ def repair(
         messages = whole_items(messages, done)
     elif dialect == "anthropic":
         messages = whole_server_tools(messages, done)
+        messages = signed_thinking(messages, done) if signs else messages
+        messages = results_first(messages, done)
     out = _pair(messages, done, _Ids(dialect) if dialect in UNIQUE_IDS else None, dialect)
+    if dialect in CHAT:
+        out = _few_calls(out, done)
     out = _fill_empty(out, done, is_blank if dialect in NONEMPTY else _is_void)
     if first and done and all(stands_apart(message) for message in out):
         done.append(Repair(len(out), "a user's line where nothing else of the conversation can be sent"))
@@ -55,6 +68,7 @@ def repair(
         out = user_first(out, done)
     if dialect == "anthropic":
         out = plain_ends(out, done)
+        out = few_marks(out, done)
     if dialect in ALTERNATE:
         out = in_order(out, done)
     return out, tuple(done)
@@ -110,6 +124,7 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None, dia
     out: list[Message] = []
     step = _Step()
     lost: dict[str, int] = {}  # call id -> place of the stand-in result given to it
+    late: dict[str, list[str]] = {}  # the id a call came with -> those it was given, where no result has come yet
 
     def close() -> None:
         for id in step.open:
@@ -117,6 +132,9 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None, dia
             done.append(Repair(len(out), f"call {id} had no result: a stand-in says so"))
             name = id.removeprefix("function:") if id.startswith("function:") else None
             out.append(Message("tool", (ToolResult(id, (Text(INTERRUPTED),), None),), name=name))
+        for id, given in step.renamed.items():
+            if waiting := [each for each in given if each in step.open]:
+                late[id] = waiting
         step.open = {}
 
     for message in messages:
@@ -129,6 +147,9 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None, dia
                 id = message.result.call_id
             if step.renamed.get(id):  # results come in the order of their calls
                 message = _answer_to(message, step.renamed[id].pop(0))
+                id = message.result.call_id
+            elif id not in step.open and id not in lost and late.get(id):
+                message = _answer_to(message, late[id].pop(0))
                 id = message.result.call_id
             if id in step.open:
                 del step.open[id]
@@ -163,6 +184,44 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None, dia
     if step.open:
         close()
     return out if done else list(messages)
+
+
+def _few_calls(messages: list[Message], done: list[Repair]) -> list[Message]:
+    """More calls in one message than the API takes back ("array too long") become several messages, each with its results."""
+    if not any(len(message.parts) > MAX_TOOL_CALLS and len(message.calls) > MAX_TOOL_CALLS for message in messages):
+        return messages
+    out: list[Message] = []
+    moved: dict[int, int] = {}
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        moved[at] = len(out)
+        at += 1
+        if len(message.calls) <= MAX_TOOL_CALLS:
+            out.append(message)
+            continue
+        results: dict[str, Message] = {}
+        while at < len(messages) and messages[at].role == "tool":
+            moved[at] = len(out)
+            results[messages[at].result.call_id] = messages[at]
+            at += 1
+        calls = message.calls
+        done.append(
+            Repair(
+                moved[at - len(results) - 1], f"{len(calls)} calls in one message: split, {MAX_TOOL_CALLS} are taken"
+            )
+        )
+        rest = tuple(part for part in message.parts if type(part) is not ToolCall)
+        for start in range(0, len(calls), MAX_TOOL_CALLS):
+            some = calls[start : start + MAX_TOOL_CALLS]
+            if start == 0:
+                out.append(msgspec.structs.replace(message, parts=(*rest, *some), edited=True))
+            else:
+                wire = {"role": "assistant", "content": None}
+                out.append(Message("assistant", some, message.api, wire, edited=True))
+            out.extend(results[call.id] for call in some if call.id in results)
+    done[:-1] = [msgspec.structs.replace(each, at=moved.get(each.at, each.at)) for each in done[:-1]]
+    return out
 
 
 def _refers(message: Message) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from brim.context.plan import Repair
 from brim.conversation import Message, Opaque, Part, Text, Thinking, ToolCall
 from brim.formats import parse_message
+from brim.formats.rules_anthropic import MAX_CACHE_MARKS
 
 LOOSE = "without the other"
 """Of a repair that reading more of the history may make needless."""
@@ -109,6 +110,68 @@ def _is_reasoning(message: Message) -> bool:
     )
 
 
+def signed_thinking(messages: Sequence[Message], done: list[Repair]) -> Sequence[Message]:
+    """Anthropic: thinking without its signature is refused ("thinking.signature: Field required"): an answer that was broken
+    off has it. Such a message goes without any of its thinking, since none is removed singly."""
+    out: list[Message] | None = None
+    for at, message in enumerate(messages):
+        if message.role != "assistant" or all(part.signed for part in message.parts if type(part) is Thinking):
+            continue
+        parts = tuple(part for part in message.parts if type(part) is not Thinking)
+        out = list(messages) if out is None else out
+        out[at] = msgspec.structs.replace(message, parts=parts, edited=True)
+        done.append(Repair(at, "thinking without its signature: the message goes without its thinking"))
+    return messages if out is None else out
+
+
+def results_first(messages: Sequence[Message], done: list[Repair]) -> Sequence[Message]:
+    """Anthropic: in a user message the results come first ("tool_use ids were found without tool_result blocks immediately
+    after" otherwise); what the client put before or between them goes behind."""
+    out: list[Message] | None = None
+    for at in range(1, len(messages)):
+        message, before = messages[at], messages[at - 1]
+        if message.role != "user" or message.span is None or before.role != "tool" or before.span is None:
+            continue
+        if message.wire is before.wire and message.span[0] < before.span[0] and not message.edited:
+            out = list(messages) if out is None else out
+            out[at] = msgspec.structs.replace(message, edited=True)
+            done.append(Repair(at, "text before a tool's result: put behind it"))
+    return messages if out is None else out
+
+
+def few_marks(messages: list[Message], done: list[Repair]) -> list[Message]:
+    """Anthropic takes four cache marks ("A maximum of 4 blocks with cache_control"): of more, the last four stay, which
+    lie where the history grows."""
+    marked = [
+        (at, place)
+        for at, message in enumerate(messages)
+        for place, part in enumerate(message.parts)
+        if isinstance(wire := getattr(part, "wire", None), Mapping) and wire.get("cache_control") is not None
+    ]
+    if len(marked) <= MAX_CACHE_MARKS:
+        return messages
+    out = list(messages)
+    for at, place in marked[:-MAX_CACHE_MARKS]:
+        out[at] = _unmarked(out[at], place)
+        done.append(Repair(at, f"a cache mark left out: {MAX_CACHE_MARKS} are taken, the last ones stay"))
+    return out
+
+
+def _unmarked(message: Message, place: int) -> Message:
+    """The message with one of its blocks free of its cache mark."""
+    parts = list(message.parts)
+    part = parts[place]
+    block = {key: value for key, value in part.wire.items() if key != "cache_control"}
+    parts[place] = msgspec.structs.replace(part, wire=block)
+    wire = message.wire
+    if message.span is not None or message.edited:
+        return msgspec.structs.replace(message, parts=tuple(parts), edited=True)
+    content = wire["content"] if isinstance(wire, Mapping) else wire
+    blocks = [*content[:place], block, *content[place + 1 :]]
+    wire = {**wire, "content": blocks} if isinstance(wire, Mapping) else blocks
+    return msgspec.structs.replace(message, parts=tuple(parts), wire=wire)
+
+
 def plain_ends(messages: list[Message], done: list[Repair]) -> list[Message]:
     """Anthropic: no empty block in the system prompt ("text content blocks must be non-empty"), and, where the history ends
     with the assistant's words for the model to go on from, neither thinking nor white space at their end ("final
@@ -116,7 +179,7 @@ def plain_ends(messages: list[Message], done: list[Repair]) -> list[Message]:
     out = messages
     for at in {0, len(messages) - 1} if messages else ():
         message = messages[at]
-        if message.role == "system" and isinstance(message.wire, list | tuple):
+        if message.role == "system" and isinstance(message.wire, str | list | tuple):
             parts = tuple(part for part in message.parts if not _is_blank(part))
         elif message.role == "assistant" and at == len(messages) - 1:
             parts = _unfinished(message.parts)

@@ -14,7 +14,7 @@ from brim.formats.request import (
     render_request,
     render_tool,
 )
-from brim.formats.thinking import BINDING_BETA, ask_to_drop, binds_thinking
+from brim.formats.thinking import BINDING_BETA, ask_to_drop, binds_thinking, signs_thinking
 
 __all__ = [
     "APIS",
@@ -34,5 +34,6 @@ __all__ = [
     "render_messages",
     "render_request",
     "render_tool",
+    "signs_thinking",
     "violations",
 ]

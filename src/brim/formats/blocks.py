@@ -56,7 +56,7 @@ def read_block(block: Any, where: str) -> Text | Media | Opaque | Thinking:
         inner = block.get("thinking")
         return Thinking(inner if type(inner) is str else _inner_text(inner), bool(block.get("signature")), block)
     if kind == "redacted_thinking":
-        return Thinking("", True, block)
+        return Thinking("", bool(block.get("data")), block)
     return read_media(block) or Opaque(kind if type(kind) is str else "unknown", block)
 
 

@@ -142,6 +142,9 @@ def blank_picture() -> Media:
 
 def _output(item: Mapping[str, Any], call_id: str, where: str) -> ToolResult:
     output = item.get("output")
+    if item.get("type") == "mcp_approval_response":  # says yes or no, and has no text
+        said = {key: item[key] for key in ("approve", "reason") if key in item}
+        return ToolResult(call_id, (Opaque("mcp_approval_response", said),), None, item)
     content: tuple[Text | Media | Opaque, ...]
     if isinstance(output, Mapping):
         content = (read_media(output) or Opaque(str(output.get("type") or "output"), output),)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from brim.formats.checks import blank, list_of, text_blocks
+from brim.formats.thinking import signs_thinking
 
 MAX_CACHE_MARKS = 4
 """Blocks with `cache_control` taken in one request."""
@@ -38,7 +39,7 @@ def anthropic_violations(body: Mapping[str, Any]) -> Iterator[str]:
             yield f"{where}.content: empty"
         yield from text_blocks(content, f"{where}.content")
         if isinstance(content, list):
-            yield from _anthropic_blocks(content, str(role), where, seen)
+            yield from _anthropic_blocks(content, str(role), where, seen, signs_thinking(body.get("model")))
     yield from _anthropic_pairs(messages)
 
 
@@ -61,7 +62,7 @@ def _cache_marks(value: Any) -> int:
     return sum(map(_cache_marks, value)) if isinstance(value, list) else 0
 
 
-def _anthropic_blocks(content: Sequence[Any], role: str, where: str, seen: set[str]) -> Iterator[str]:
+def _anthropic_blocks(content: Sequence[Any], role: str, where: str, seen: set[str], signs: bool) -> Iterator[str]:
     for j, block in enumerate(content):
         place = f"{where}.content[{j}]"
         kind = block.get("type") if isinstance(block, Mapping) else None
@@ -91,7 +92,7 @@ def _anthropic_blocks(content: Sequence[Any], role: str, where: str, seen: set[s
         elif kind in ("thinking", "redacted_thinking"):
             if role != "assistant":
                 yield f"{place}: {kind} in a {role} message"
-            if not block.get("signature" if kind == "thinking" else "data"):
+            if signs and not block.get("signature" if kind == "thinking" else "data"):
                 yield f"{place}: {kind} without its signature"
 
 

@@ -25,6 +25,13 @@ def binds_thinking(model: str | None) -> bool:
     return bool(model and _BOUND.search(model.lower()))
 
 
+def signs_thinking(model: object) -> bool:
+    """Whether `model` wants its thinking back signed: Claude does, others behind the same API (DeepSeek, Kimi) hand it out
+    without. Where no model is named it is taken for Claude."""
+    name = model.lower() if isinstance(model, str) else ""
+    return not name or "claude" in name or "anthropic" in name
+
+
 def ask_to_drop(body: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of an Anthropic body that asks for blocks that no longer fit to be dropped; send it with `BINDING_BETA`.
 
