@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,40 @@ def test_piped_data_joins_the_prompt(tmp_path: Path) -> None:
     assert "boom" in sent[0] and sent[0].endswith("why?")
     assert [text.strip() for text in sent[1:3]] == ["what is this?", "and this?"]
     assert "slow" in sent[3] and sent[3].endswith("why?")
+
+
+@pytest.mark.parametrize(
+    ("data", "said", "named"),
+    [
+        ("héllo 中文\n".encode("utf-16"), "héllo 中文", "UTF-16"),
+        (("中文日志：连接失败，请重试。\n" * 20).encode("gb18030"), "连接失败", "GB"),
+        ("naïve café".encode("latin-1"), "naïve café", "Latin-1"),
+        ("plain 中文".encode(), "plain 中文", ""),
+        (b"one\0two\0three.txt\0", "one\0two", ""),
+        ("连接失败，请重试".encode() + b" with a stray \xff", "连接失败，请重试", ""),
+    ],
+)
+def test_piped_text_is_read_in_its_own_encoding(tmp_path: Path, data: bytes, said: str, named: str) -> None:
+    """As a file is: what another system wrote is not handed on as question marks, and which encoding it was is told."""
+    with ScriptedProvider([reply("ok")]) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        command = [sys.executable, "-m", "brim.cli.ai", "what is it?"]
+        ran = subprocess.run(command, cwd=home.work, env=home.env, input=data, capture_output=True, timeout=60)
+    assert ran.returncode == 0 and said in upstream.requests[0].body["messages"][-1]["content"]
+    told = [line for line in ran.stderr.decode().splitlines() if "stdin was read as" in line]
+    assert (named in told[0]) if named else not told
+
+
+def test_a_schema_may_come_from_a_pipe(tmp_path: Path) -> None:
+    """`--schema <(make-schema)` works: what can be read once is read once."""
+    with ScriptedProvider([reply('{"a": 1}')]) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        schema = '{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}'
+        line = f"{shlex.quote(sys.executable)} -m brim.cli.ai --schema <(echo '{schema}') question < /dev/null"
+        command = ["bash", "-c", line]
+        ran = subprocess.run(command, cwd=home.work, env=home.env, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout) == (0, '{"a": 1}\n'), ran.stderr
+    assert "a" in str(upstream.requests[0].body["response_format"])
 
 
 def test_an_idle_stdin_is_not_waited_for(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from brim.agent.permit import Ask, Permits, Remember, unknown_tools
 from brim.agent.prompts import SMALL_WINDOW, Section, build_sections, join_sections, read_notes
 from brim.agent.servers import find_servers, make_join, render_tools
 from brim.agent.session import AgentSession, Offer, Partner, prices_for
-from brim.agent.structured import load_form
+from brim.agent.structured import Form, load_form
 from brim.agent.summarizer import ModelSummarizer
 from brim.agent.surroundings import Surroundings, index_folder
 from brim.agent.trial import assigned_mode
@@ -106,8 +106,8 @@ async def open_agent(
 
     choice = choice or Choice()
     general = config.general()
-    if (schema := config.schema_path(workspace)) is not None:
-        load_form(schema)  # what is wrong with it is told before anything is opened
+    # read once, since it may be a pipe; what is wrong with it is told before anything is opened
+    form = load_form(path) if (path := config.schema_path(workspace)) is not None else None
     rules = config.permissions()
     wrap_command = make_wrapper(workspace, rules.box(), emit)
     redact = open_redactor() if general.redact else None
@@ -155,7 +155,7 @@ async def open_agent(
                 summarizer=ModelSummarizer(writer or provider, of, store, session.id, emit, own_prices),
                 summarizer_window=settings.summarizer_window or (window_of(of.model, of.window)[0] if writer else None),
             )
-        sections, offer = make_offer(config, model, kit, workspace, window=window or model.window)
+        sections, offer = make_offer(config, model, kit, workspace, window=window or model.window, form=form)
         for said in offer.notes:
             emit(Notice(said, "model"))
         if general.max_cost is not None and model.provider != LOCAL and prices_for(model, own_prices) is None:
@@ -189,7 +189,7 @@ async def open_agent(
         agent = Agent(
             opened, provider, emit, tools=kit, context=context, permits=permits, max_steps=general.max_steps,
             max_calls=general.max_calls,
-            fallbacks=Fallbacks(general.fallback_models, make_opener(config, workspace, env)), max_cost=general.max_cost,
+            fallbacks=Fallbacks(general.fallback_models, make_opener(config, workspace, env, form)), max_cost=general.max_cost,
             policy=policy or RetryPolicy(attempts=max(1, general.attempts)), debug=log, redact=redact,
         )  # fmt: skip
         surroundings = find_surroundings(config, workspace, env, agent, kit, keep=choice.keep)
@@ -206,8 +206,8 @@ async def open_agent(
         raise
 
 
-def make_opener(config: Config, workspace: Path, env: Mapping[str, str]) -> Open:
-    """Opens a fallback model with the same settings."""
+def make_opener(config: Config, workspace: Path, env: Mapping[str, str], form: Form | None = None) -> Open:
+    """Opens a fallback model with the same settings, for answers of the same form."""
 
     async def open_partner(name: str, tools: Sequence[Tool]) -> tuple[Partner, Provider]:
         model = resolve_model(name, env, config.providers())
@@ -216,7 +216,7 @@ def make_opener(config: Config, workspace: Path, env: Mapping[str, str]) -> Open
         provider = open_provider(model, env=env)
         try:
             counter, window = _of_its_own(provider)
-            _, offer = make_offer(config, model, tools, workspace, window=window or model.window)
+            _, offer = make_offer(config, model, tools, workspace, window=window or model.window, form=form)
         except BaseException:
             await provider.close()
             raise
@@ -351,10 +351,10 @@ def make_offer(
     workspace: Path,
     *,
     window: int | None,
+    form: Form | None = None,
 ) -> tuple[list[Section], Offer]:
-    """The sections of the system prompt, and what goes into every body."""
+    """The sections of the system prompt, and what goes into every body. `form`: what answers have to keep to."""
     general = config.general()
-    form = load_form(path) if (path := config.schema_path(workspace)) is not None else None
     asked = form.fields(model) if form is not None else {}
     notes: list[str] = []
     if form is not None and model.provider == LOCAL and tools:

@@ -98,7 +98,11 @@ def _run(options: Options, output: Output) -> int:
         )  # fmt: skip
     prompt = options.prompt if (options.prompt or "").strip() else None
     with _terminated_as_interrupted():
-        piped = read_piped(required=options.waits, idle=lambda: output(Notice(IDLE, "stdin")))
+        piped = read_piped(
+            required=options.waits,
+            idle=lambda: output(Notice(IDLE, "stdin")),
+            other=lambda name: output(Notice(f"stdin was read as {name}", "stdin")),
+        )
     text = join_prompt(prompt, piped)
     if text is None and not options.files:
         if options.waits or not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):

@@ -14,15 +14,18 @@ MOST = 64 * 1024 * 1024
 """More than this is not read: it would never fit a window."""
 
 
-def read_piped(*, required: bool, idle: Callable[[], object] = lambda: None) -> str | None:
-    """The text on stdin. None where it is a terminal, closed, empty, or (unless `required`) idle, which `idle` is told."""
+def read_piped(
+    *, required: bool, idle: Callable[[], object] = lambda: None, other: Callable[[str], object] = lambda name: None
+) -> str | None:
+    """The text on stdin. None where it is a terminal, closed, empty, or (unless `required`) idle, which `idle` is told.
+    `other` is told the encoding where it is not UTF-8."""
     stream = sys.stdin
     if stream is None or stream.closed:
         return None
     try:
         descriptor = stream.fileno()
         if os.isatty(descriptor):
-            return None if not required else _decode(_read(descriptor))
+            return None if not required else _decode(_read(descriptor), other)
         mode = os.fstat(descriptor).st_mode
     except (OSError, ValueError):
         return None
@@ -33,7 +36,7 @@ def read_piped(*, required: bool, idle: Callable[[], object] = lambda: None) -> 
         if not ready:
             idle()
             return None
-    return _decode(_read(descriptor))
+    return _decode(_read(descriptor), other)
 
 
 def _read(descriptor: int) -> bytes:
@@ -45,8 +48,21 @@ def _read(descriptor: int) -> bytes:
     return b"".join(pieces)
 
 
-def _decode(data: bytes) -> str | None:
-    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+def _decode(data: bytes, other: Callable[[str], object]) -> str | None:
+    """Text in whatever encoding it stands, as files are read; what is no text at all is shown as far as it can be."""
+    name, start = "utf-8", 0
+    if not data.isascii() or 0 in data:
+        from brim.tools.encodings import SAMPLE, detect, first_wide
+
+        at = (
+            first_wide(data) if data[:SAMPLE].isascii() and 0 not in data[:SAMPLE] else 0
+        )  # a sample that tells something
+        found = detect(data[at : at + SAMPLE], all_of_it=len(data) <= at + SAMPLE)
+        if not isinstance(found, str):
+            name, start = found.name, len(found.bom)
+            if name != "utf-8":
+                other(found.told)
+    text = data[start:].decode(name, "replace")
     return text if text.strip() else None
 
 
