@@ -6,7 +6,10 @@ import asyncio
 import os
 import subprocess
 import sys
+import textwrap
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,7 @@ from brim.errors import StoreUnusable
 from brim.tools import BlobWriter
 from brim.tools.bash import run_bash
 from brim.tools.environment import looks_secret, scrub
+from brim.tools.processes import ending_with_us
 
 from .conftest import Bench
 
@@ -323,6 +327,41 @@ def test_many_calls_leave_nothing(bench: Bench) -> None:
     asyncio.run(many(int(os.environ.get("BRIM_TEST_CALLS", "35"))))
     assert len(os.listdir("/proc/self/fd")) == before
     assert not alive("sleep 613")
+
+
+@pytest.mark.skipif(not ending_with_us(), reason="no setpriv that ends a process with its parent")
+def test_a_command_ends_with_brim(bench: Bench) -> None:
+    """Where brim is killed outright, the shell of the command that was running is, too, and runs nothing of what follows."""
+    os.mkfifo(bench.root / "go")
+    command = "echo $$ > shell; sh -c 'echo $$ > reader; exec cat go'; echo late > late"
+    code = """
+        import asyncio, pathlib, sys
+        from brim.store import open_store
+        from brim.tools import ToolContext, run_tool
+        ctx = ToolContext(pathlib.Path(sys.argv[1]), open_store(sys.argv[2]).blobs(), len)
+        asyncio.run(run_tool("bash", {"command": sys.argv[3]}, ctx))
+    """
+    argv = [sys.executable, "-c", textwrap.dedent(code), str(bench.root), str(bench.root.parent / "other.db"), command]
+    with subprocess.Popen(argv) as brim:
+        told = bench.root / "reader"
+        while not told.exists() or not told.read_text().strip():
+            assert brim.poll() is None
+            time.sleep(0.01)
+        brim.kill()
+    shell, reader = (int((bench.root / name).read_text()) for name in ("shell", "reader"))
+    while running(shell):
+        time.sleep(0.01)
+    while running(reader):  # an end for what the shell had started
+        with suppress(OSError):
+            os.close(os.open(bench.root / "go", os.O_WRONLY | os.O_NONBLOCK))
+    assert not (bench.root / "late").exists()
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_the_terminal_is_not_touched(bench: Bench) -> None:

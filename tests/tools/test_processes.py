@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,12 @@ from brim.tools.processes import Born, last_born, missed_interrupt, start_tick
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which process has missed a signal")
 
 LISTENING = "import signal; signal.signal(2, print); print('ready', flush=True); signal.pause()"
+
+
+def until_sleep(pid: int) -> None:
+    """Waits until a shell that printed its line has become the program that it is to be: a shell hears the signal."""
+    while Path(f"/proc/{pid}/comm").read_text() != "sleep\n":
+        time.sleep(0.005)
 
 
 def missed(group: int, when: Born) -> set[int]:
@@ -37,6 +44,7 @@ def program(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.mark.parametrize("program", [["sh", "-c", "echo ready; exec sleep 600"]], indirect=True)
 def test_a_program_that_was_starting(program: int) -> None:
     """It has missed a signal of that moment; not one of long before or after its birth, and not one of another group."""
+    until_sleep(program)
     tick = start_tick(program)
     assert missed(program, Born(program, tick)) == {program}
     assert missed(program, Born(1, tick + 1)) == {program}
@@ -50,6 +58,7 @@ def test_a_program_that_was_starting(program: int) -> None:
 def test_the_child_of_a_shell_that_is_to_end(program: int) -> None:
     """It has missed the signal though it is younger, unless the shell may be cleaning up."""
     children = Path(f"/proc/{program}/task/{program}/children").read_text()
+    until_sleep(int(children))
     earlier = Born(1, start_tick(program))
     assert missed_interrupt(program, earlier, ending=True) == {int(children)}
     assert missed_interrupt(program, earlier, ending=False) == set()

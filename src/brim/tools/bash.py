@@ -20,6 +20,7 @@ from brim.tools.cleaning import whole_text
 from brim.tools.context import Tool, ToolContext, ToolOutput
 from brim.tools.environment import scrub
 from brim.tools.paths import is_inside
+from brim.tools.processes import ending_with_us
 
 # The command arrives through a descriptor, so neither its length nor its quoting matters; where the shell stands at its
 # end goes out through another, from a trap where the command exits, and once more where it has set that trap itself. Both
@@ -75,7 +76,7 @@ async def run_bash(arguments: Mapping[str, Any], ctx: ToolContext) -> ToolOutput
         if ctx.wrap_command is not None:
             argv = list(ctx.wrap_command(argv, cwd))
         ended = await run_child(
-            argv,
+            [*ending_with_us(), *argv],
             cwd=cwd,
             env=scrub(os.environ if ctx.env is None else ctx.env, ctx.keep_env),
             stdout=out.feed,

@@ -22,7 +22,7 @@ import msgspec
 
 from brim.tools.mcp.repair import parse_line, repaired
 from brim.tools.mcp.settings import Launch
-from brim.tools.processes import MARK, at_end, linux_members
+from brim.tools.processes import MARK, at_end, ending_with_us, linux_members
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -120,8 +120,7 @@ def _ending_with_us(launch: Launch) -> list[str]:
     there = (launch.cwd / command).exists() if os.sep in command else shutil.which(command, path=path) is not None
     if not there:
         raise FileNotFoundError(command)
-    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
-    return launch.argv if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--", *launch.argv]
+    return [*ending_with_us(), *launch.argv]
 
 
 async def _read_messages(process: asyncio.subprocess.Process, to_us: Any, watch: Watch, most: int) -> None:
