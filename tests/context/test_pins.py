@@ -4,6 +4,8 @@ import pytest
 
 from brim.context.pins import pinned_spans, pinned_texts
 from brim.conversation import Message, Text, assistant, result, system, user
+from brim.errors import ContextOverflow
+from shared_bodies import MODES, prepared, said, text_of
 
 
 def pins(message: Message) -> list[str]:
@@ -50,3 +52,18 @@ def test_a_content_block_begins_a_paragraph() -> None:
     """In a message of several text blocks a pin may stand at the start of any, except in one made by brim."""
     assert pins(user("see the file", Text("[PIN] b\nc"), Text("d"))) == ["[PIN] b\nc"]
     assert pins(user("[brim: notice]\n\n[PIN] a", Text("[PIN] b"))) == ["[PIN] b"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pins_may_take_a_quarter(mode: str) -> None:
+    """Where something has to go and the pins hold more than their share, an error gives their size, their share and what to
+    do. Where all of it fits, nobody is bothered."""
+    pinned = said("user", "[PIN] " + "never do this " * 400)
+    talk = [said(role, "word " * 300) for _ in range(10) for role in ("assistant", "user")]
+    with pytest.raises(ContextOverflow) as caught:
+        prepared([pinned, *talk], window=4_000, max_output=500, mode=mode)
+    assert caught.value.irreducible > 1_200 and caught.value.budget == (4_000 - 500 - 3) // 4
+    assert "the pins take 1,2" in caught.value.message and "unpin" in (caught.value.hint or "")
+    assert not prepared([pinned, *talk], window=60_000, max_output=500, mode=mode, price_weighing=False).changed
+    view = prepared([pinned, *talk], window=4_000, max_output=500, mode=mode, pin_share=0.5)
+    assert pinned["content"].rstrip() in text_of(view.request)

@@ -93,7 +93,9 @@ def test_more_cache_marks_than_are_taken() -> None:
     messages += [said("user", [returned("t1", "r", **mark), {"type": "text", "text": "b", **mark}])]
     messages += [said("assistant", "c"), said("user", [{"type": "text", "text": "d", **mark}])]
     body = {"model": CLAUDE, "max_tokens": 100, "system": system, "messages": messages}
-    view = brim.prepare(body, "anthropic.messages")
+    before = brim.prepare({**body, "messages": messages[:3]}, "anthropic.messages")
+    assert text_of(before.request).count("ephemeral") == 4
+    view = brim.prepare(body, "anthropic.messages", previous=before.plan)
     assert not violations(view.request, "anthropic.messages", "anthropic")
     assert text_of(view.request).count("ephemeral") == 4
     assert view.request["system"] == [{"type": "text", "text": "rules"}]

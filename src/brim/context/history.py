@@ -15,10 +15,11 @@ from brim.context.pins import pinned_spans
 from brim.context.plan import Fate, Repair
 from brim.context.relevance import Counts, Terms
 from brim.context.repair import UNIQUE_IDS, repair
-from brim.context.repair_apis import LOOSE, item_id
+from brim.context.repair_apis import LOOSE, item_id, marks_of
 from brim.context.repair_order import ALTERNATE, GO_ON, SystemAsUser
 from brim.context.summary import SummaryText
 from brim.conversation import Message, ToolCall, chain, digest_of
+from brim.formats.rules_anthropic import MAX_CACHE_MARKS
 from brim.tokens import Counter
 
 
@@ -35,6 +36,7 @@ class History:
         self.marked: set[int] = set()
         self.led = 0
         self._items: set[str] = set()  # the ids of all items of `source`
+        self._marks = 0  # the blocks of `source` with a cache mark
         self.changed_from = 0
         """The first message that a repair replaced since a draft last took the history in; its length where none was."""
         self._clear()
@@ -71,7 +73,7 @@ class History:
         self.source.extend(messages)
         if self._read == len(self.source):
             return
-        whole = self.dialect in ALTERNATE or self._repeats_id()
+        whole = self.dialect in ALTERNATE or self._repeats_id() or self._marked_too_often()
         source_from, kept = (0, 0) if whole else self._resume
         first = not kept or self.systems[kept - 1 : kept] == [kept - 1]
         fixed, done = repair(self.source[source_from:], self.dialect, first=first, signs=self.signs)
@@ -100,6 +102,12 @@ class History:
         return self.dialect in UNIQUE_IDS and any(
             call.id in self._open for message in self.source[self._read :] for call in message.calls
         )
+
+    def _marked_too_often(self) -> bool:
+        """More blocks carry a cache mark than the provider takes: which of them stay depends on all."""
+        if self.dialect == "anthropic":
+            self._marks += sum(len(marks_of(message)) for message in self.source[self._read :])
+        return self._marks > MAX_CACHE_MARKS
 
     def _mark_resume(self, source_from: int, kept: int, repaired: bool) -> None:
         """Where to start repairing next time: the last step, if nothing before it was repaired in this stretch."""

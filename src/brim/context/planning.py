@@ -94,6 +94,8 @@ class Planner:
         floor = plan.floor
         if floor:  # the epoch before could not get below the trigger: the next is due once a tenth has come since
             limit = max(limit, min(draft.budget, floor + draft.budget // _DUE))
+        if draft.used > limit:
+            check_pins(draft)
         if force or draft.used > limit:
             started = f"{'asked for' if force else 'pressure'}: {draft.used:,} of {draft.budget:,} tokens"
             goal = int(settings.compact_target * draft.budget)
@@ -368,6 +370,27 @@ class Planner:
 
 STUB_LEAST = 16
 """Tokens that the shortest stub costs with its message; lower than any, so that `reach` never cuts off too much."""
+
+
+def check_pins(draft: Draft) -> None:
+    """Raises ContextOverflow where something has to go and pins hold more than their share of the budget."""
+    history, most = draft.history, int(draft.settings.pin_share * draft.budget)
+    sizes = {index: history.tokens[index] for index in history.marked if index < len(history)}
+    for index, spans in history.pins.items():
+        message = history.messages[index]
+        if index not in sizes and message.role != "system":
+            sizes[index] = sum(draft.count(message.text[start:end]) for start, end in spans)
+    pinned = sum(sizes.values())
+    if pinned <= most:
+        return
+    raise ContextOverflow(
+        f"the pins take {pinned:,} tokens ({len(sizes)} messages, the largest {max(sizes.values()):,}), and may take "
+        f"{most:,}: {draft.settings.pin_share:.0%} of a budget of {draft.budget:,}",
+        irreducible=pinned,
+        budget=most,
+        hint="unpin what is no longer needed, pin the sentence that matters instead of a whole text, raise pin_share, or use "
+        "a larger window",
+    )
 
 
 def check_fit(draft: Draft, bill: Any) -> None:

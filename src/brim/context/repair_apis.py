@@ -142,12 +142,7 @@ def results_first(messages: Sequence[Message], done: list[Repair]) -> Sequence[M
 def few_marks(messages: list[Message], done: list[Repair]) -> list[Message]:
     """Anthropic takes four cache marks ("A maximum of 4 blocks with cache_control"): of more, the last four stay, which
     lie where the history grows."""
-    marked = [
-        (at, place)
-        for at, message in enumerate(messages)
-        for place, part in enumerate(message.parts)
-        if isinstance(wire := getattr(part, "wire", None), Mapping) and wire.get("cache_control") is not None
-    ]
+    marked = [(at, place) for at, message in enumerate(messages) for place in marks_of(message)]
     if len(marked) <= MAX_CACHE_MARKS:
         return messages
     out = list(messages)
@@ -155,6 +150,17 @@ def few_marks(messages: list[Message], done: list[Repair]) -> list[Message]:
         out[at] = _unmarked(out[at], place)
         done.append(Repair(at, f"a cache mark left out: {MAX_CACHE_MARKS} are taken, the last ones stay"))
     return out
+
+
+def marks_of(message: Message) -> list[int]:
+    """The places of a message's blocks that carry a cache mark."""
+    if message.api != "anthropic.messages":
+        return []
+    return [
+        place
+        for place, part in enumerate(message.parts)
+        if isinstance(wire := getattr(part, "wire", None), Mapping) and wire.get("cache_control") is not None
+    ]
 
 
 def _unmarked(message: Message, place: int) -> Message:
