@@ -97,6 +97,27 @@ def test_a_damaged_database_is_named_and_read(tmp_path: Path) -> None:
         assert home.run("hello", "--no-session").code == 0
 
 
+def test_damage_that_shows_only_in_a_table_is_named(tmp_path: Path) -> None:
+    """A database that opens and is damaged where the sessions are: whoever lists them or goes on is told, and none are
+    said not to be there without that."""
+    with ScriptedProvider([reply("yes")], repeat_last=True) as upstream:
+        home = make_home(tmp_path / "home", upstream.base_url)
+        assert home.run("first").code == 0
+        path = database_of(home)
+        data = bytearray(path.read_bytes())
+        page = int.from_bytes(data[16:18], "big")
+        database = sqlite3.connect(path)
+        root = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sessions'").fetchone()[0]
+        database.close()
+        data[(root - 1) * page : root * page] = bytes(page)
+        path.write_bytes(data)
+        listed, ran = brim(home, "sessions", "list"), home.run("-c", "go on")
+        assert ran.code and len(upstream.requests) == 1
+        for said in (listed.err, ran.err):
+            assert said.count("is damaged") == 1 and "Saved: 0 sessions, 2 messages" in said
+        assert "saved from a damaged database" in brim(home, "sessions", "list", "--all").out
+
+
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     """A file of something else in the store's place: exit 78 and its path, not a traceback."""
     home = make_home(tmp_path / "home", None)

@@ -125,6 +125,7 @@ async def open_agent(
         servers.start()
         if store.damage and not store.unwritable:  # that is an error in a moment, and told then
             emit(Notice(store.damage, "store"))
+        store.on_damage = lambda damage: emit(Notice(damage, "store"))
         if store.migrated:
             said = f"{store.where} was migrated to this brim's schema; an older brim cannot open it now"
             emit(Notice(said + (f", but {store.former}" if store.former is not None else ""), "store"))

@@ -45,6 +45,8 @@ class Store:
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self.database = database
         self.damage: str | None = None
+        self.on_damage: Callable[[str], object] | None = None
+        """Told what is wrong where that is found only while reading."""
         self.unwritable = False
         """Nothing is damaged: the place cannot be written."""
         self.migrated: str | None = None
@@ -343,6 +345,8 @@ class Store:
             self.database.close()
             self.database, self.damage = saved.database, saved.damage
             self._closing += saved._closing
+            if self.on_damage is not None and self.damage is not None:
+                self.on_damage(self.damage)
         with self.database.read() as work:
             return do(work)
 

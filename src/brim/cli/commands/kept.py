@@ -51,4 +51,5 @@ def open_kept(place: Place) -> Store:
     store = open_store(place.config.get("store"))
     if store.damage:
         note(f"! {store.damage}")
+    store.on_damage = lambda damage: note(f"! {damage}")
     return store
