@@ -434,6 +434,9 @@ def test_window_of_an_unknown_model_is_an_assumption(mode: str) -> None:
         view = brim.prepare({"model": model, "messages": [said("user", "hello")]}, mode=mode)
         assert view.changed is False
         assert (view.bill.window, view.bill.window_assumed) == (128_000, True)
+        large = {"model": model, "messages": [said("user", "hello")], "max_tokens": 262_144}
+        view = brim.prepare(large, mode=mode)  # asks for more than was assumed: the assumption is wrong, not the request
+        assert view.request == large and view.bill.reserved == 64_000
     for window in range(1024, 9000, 512):
         view = brim.prepare({"model": "x", "messages": [said("user", "hello")]}, window=window, mode=mode)
         assert view.changed is False and view.bill.free > 0

@@ -316,7 +316,10 @@ def frame_of(
     if recall_tool:
         request, added = offer_recall(request)
     tools = added if added is not None else request.tools
-    reserved = reserve(size, max_output if max_output is not None else request.max_output, settings.max_response_tokens)
+    asked = max_output if max_output is not None else request.max_output
+    if assumed and asked is not None and asked >= size:
+        asked = size // 2  # a reply larger than the window shows that the assumption is wrong, not the request
+    reserved = reserve(size, asked, settings.max_response_tokens)
     share = _margin(settings, counter, model, calibration)
     tool_tokens = counter.count_tools(tools) if tools else 0
     margin = int(size * share)
