@@ -435,7 +435,7 @@ def test_window_of_an_unknown_model_is_an_assumption(mode: str) -> None:
         assert view.changed is False
         assert (view.bill.window, view.bill.window_assumed) == (128_000, True)
         large = {"model": model, "messages": [said("user", "hello")], "max_tokens": 262_144}
-        view = brim.prepare(large, mode=mode)  # asks for more than was assumed: the assumption is wrong, not the request
+        view = brim.prepare(large, mode=mode)  # it asks for more than was assumed: the assumption is wrong
         assert view.request == large and view.bill.reserved == 64_000
     for window in range(1024, 9000, 512):
         view = brim.prepare({"model": "x", "messages": [said("user", "hello")]}, window=window, mode=mode)
