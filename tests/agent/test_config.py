@@ -9,7 +9,7 @@ import pytest
 
 from brim.agent.config import known_keys, load_config, load_dotenv
 from brim.budget import Settings
-from brim.errors import ConfigError
+from brim.errors import ConfigError, UsageError
 
 
 @pytest.fixture
@@ -71,6 +71,7 @@ def test_a_profile_stands_above_files_and_below_flags(folders: tuple[Path, Path]
         "[providers.openai]\nbase_url = 'http://evil.example/v1'\n",
         "store = '/tmp/elsewhere.db'\n",
         "max_cost = 1000.0\n",
+        "[prices.'*']\ninput = 0\noutput = 0\n",  # nothing would ever reach the user's limit
     ],
 )
 def test_a_project_cannot_widen_or_redirect(folders: tuple[Path, Path], text: str) -> None:
@@ -80,7 +81,47 @@ def test_a_project_cannot_widen_or_redirect(folders: tuple[Path, Path], text: st
     assert len(config.warnings) == 1 and str(project_file(folders)) in config.warnings[0]
     assert config.permissions().mode == "ask" and config.permissions().allow == []
     assert config.providers() == {"providers": {}} and config.general().store is None
-    assert config.general().max_cost is None
+    assert config.general().max_cost is None and config.prices() == {}
+
+
+def test_a_project_does_not_take_back_what_the_user_narrowed(folders: tuple[Path, Path]) -> None:
+    """Where the user's own mode is read-only, a project's `ask` would be wider: it is left out, and said."""
+    folders[1].write_text("[permissions]\nmode = 'read-only'\n")
+    project_file(folders).write_text("[permissions]\nmode = 'ask'\n")
+    config = load(folders)
+    assert config.permissions().mode == "read-only" and "yours is read-only" in config.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("temperature = nan\n", "temperature is nan"),
+        ("temperature = inf\n", "temperature is inf"),
+        ("temperature = -0.5\n", "temperature is -0.5"),
+        ("max_cost = -1\n", "max_cost is -1"),
+        ("attempts = 0\n", "attempts is 0"),
+        ("[retrieval]\nseconds = -1\n", "retrieval.seconds is -1"),
+        ("[profiles.x]\nmode = 'fast'\n", "profiles.x.mode is 'fast'"),
+        ("[profiles.x]\neffort = 'max'\n", "profiles.x.effort is 'max'"),
+    ],
+)
+def test_figures_that_mean_nothing_are_told(folders: tuple[Path, Path], text: str, said: str) -> None:
+    """With the file that has them, before anything is asked; from the command line it is a usage error."""
+    folders[1].write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        load(folders)
+    assert said in str(raised.value) and str(folders[1]) in str(raised.value)
+    folders[1].write_text("")
+    with pytest.raises(UsageError, match="--temperature is nan"):
+        load(folders, flags={"temperature": float("nan")})
+
+
+def test_a_word_unlike_any_other_gets_no_suggestion_from_its_table(folders: tuple[Path, Path]) -> None:
+    """The name of the table alone does not make two keys alike."""
+    folders[1].write_text("[context]\nnosuch = 7\n")
+    with pytest.raises(ConfigError) as raised:
+        load(folders)
+    assert "did you mean" not in str(raised.value.hint)
 
 
 def test_a_project_may_narrow(folders: tuple[Path, Path]) -> None:

@@ -8,6 +8,7 @@ do, never widen it, and may not say where requests and keys go.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -38,9 +39,10 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
     "retrieval": Retrieval.__struct_fields__,
     "experiment": Shares.__struct_fields__,
 }
+CONTEXT_MODES = ("full", "compact", "auto")
 _FREE = ("providers", "profiles", "prices", "mcp")
 """Tables whose keys are names the user chose."""
-_NOT_OF_A_PROJECT = ("providers", "mcp", "store", "max_age", "max_size", "permissions.allow", "max_cost")
+_NOT_OF_A_PROJECT = ("providers", "mcp", "store", "max_age", "max_size", "permissions.allow", "max_cost", "prices")
 _NARROWER: Mapping[str, tuple[Any, ...]] = {
     "permissions.mode": ("ask", "read-only"),
     "permissions.sandbox": ("required",),
@@ -56,6 +58,9 @@ _ENV_ALIASES = {
 _ENV_OF_OTHERS = ("BRIM_DATA_DIR", "BRIM_CONFIG", "BRIM_LOOPBACK", "BRIM_ALLOW", "BRIM_DENY")
 
 
+_LEAST: Mapping[str, int] = {
+    "temperature": 0, "thinking_budget": 0, "max_tokens": 1, "max_steps": 1, "max_calls": 1, "max_cost": 0, "attempts": 1
+}  # fmt: skip
 _FLAGS = {"mode": "--context-mode", "permissions.mode": "--permission-mode", "permissions.sandbox": "--sandbox"}
 """Options of `ai` whose names are not those of their settings."""
 
@@ -93,21 +98,25 @@ class Config(msgspec.Struct):
         """The top-level keys, checked. Raises ConfigError."""
         given = {name: self.values[name].value for name in General.__struct_fields__ if name in self.values}
         made = _convert(given, General, self)
-        if made.mode not in ("full", "compact", "auto"):
-            raise self._none_of("mode", made.mode, ("full", "compact", "auto"))
+        if made.mode not in CONTEXT_MODES:
+            raise self._none_of("mode", made.mode, CONTEXT_MODES)
         if made.effort is not None and made.effort not in EFFORTS:
             raise self._none_of("effort", made.effort, EFFORTS)
-        for name, least in (("thinking_budget", 0), ("max_tokens", 1), ("max_steps", 1), ("max_calls", 1)):
-            if (given := getattr(made, name)) is not None and given < least:
-                raise ConfigError(f"{name} is {given} ({self.origin(name)})", hint=f"at least {least}")
+        for name, least in _LEAST.items():
+            if (number := getattr(made, name)) is not None and not number >= least:  # a NaN is not either
+                raise self._wrong(name, f"is {number}", f"at least {least}")
+        if made.temperature == math.inf:
+            raise self._wrong("temperature", f"is {made.temperature}", "a number such as 0.7")
         return made
 
     def _none_of(self, key: str, value: object, choices: Sequence[str]) -> BrimError:
         """What is wrong with a value that is none of its choices: the command line, or a setting."""
-        hint = f"one of {', '.join(choices)}"
+        return self._wrong(key, f"is {value!r}", f"one of {', '.join(choices)}")
+
+    def _wrong(self, key: str, what: str, hint: str) -> BrimError:
         if self.origin(key) == "flag":
-            return UsageError(f"{_FLAGS.get(key, f'--{key}')} is {value!r}", hint=hint)
-        return ConfigError(f"{key} is {value!r} ({self.origin(key)})", hint=hint)
+            return UsageError(f"{_FLAGS.get(key, '--' + key.replace('_', '-'))} {what}", hint=hint)
+        return ConfigError(f"{key} {what} ({self.origin(key)})", hint=hint)
 
     def schema_path(self, workspace: Path) -> Path | None:
         """The file of `schema`: a flag's is relative to the current folder, a setting's to its file, else the workspace."""
@@ -160,6 +169,9 @@ class Config(msgspec.Struct):
     def retrieval(self) -> Retrieval:
         """The table [retrieval], checked. Raises ConfigError."""
         made = _convert(self.table("retrieval"), Retrieval, self, "retrieval.")
+        for name in ("seconds", "most_files", "most_bytes"):
+            if not (number := getattr(made, name)) >= 0:
+                raise self._wrong(f"retrieval.{name}", f"is {number}", "at least 0")
         for name in ("snippets", "tree"):
             if getattr(made, name) not in RETRIEVAL_CHOICES:
                 raise ConfigError(
@@ -182,7 +194,12 @@ class Config(msgspec.Struct):
         given = own.get(name, {})
         if not isinstance(given, Mapping):
             raise ConfigError(f"profiles.{name} is no table", hint=f"write [profiles.{name}]")
-        return _convert({**base, **given}, Profile, self, f"profiles.{name}.")
+        made = _convert({**base, **given}, Profile, self, f"profiles.{name}.")
+        for key, choices in (("mode", CONTEXT_MODES), ("effort", EFFORTS)):
+            if (value := getattr(made, key)) is not None and value not in choices:
+                where = _nearest_origin(self, f"profiles.{name}")
+                raise ConfigError(f"profiles.{name}.{key} is {value!r} ({where})", hint=f"one of {', '.join(choices)}")
+        return made
 
     def prices(self) -> dict[str, Any]:
         """The table [prices]: the user's own prices, by model or pattern. Raises ConfigError."""
@@ -311,7 +328,7 @@ def _read_file(config: Config, path: Path, *, project: bool) -> None:
         raise ConfigError(f"{path} is no TOML: {error}", hint="fix that line") from error
     config.files.append(path)
     for key, value in _flatten(parsed, path):
-        if project and (why := _widens(key, value)):
+        if project and (why := _widens(key, value, config.get(key))):
             config.warnings.append(f"{path}: {key} is left out: {why}")
             continue
         if key in ("permissions.deny", "permissions.ask", "permissions.allow") and isinstance(value, list):
@@ -347,10 +364,15 @@ def known_keys() -> list[str]:
 
 
 def _unknown(key: str, where: object) -> ConfigError:
-    near = nearest(key, [*known_keys(), *(each for each in (*_TABLES, *_FREE) if each)])
+    table, _, name = key.rpartition(".")
+    if table:  # by its own name: that of its table would make all of them alike
+        beside = nearest(name, _TABLES[table])
+        near = f"{table}.{beside}" if beside is not None else None
+    else:
+        near = nearest(key, [*known_keys(), *(each for each in (*_TABLES, *_FREE) if each)])
     if near is None:
         tails = {known.rpartition(".")[2]: known for known in known_keys()}
-        tail = nearest(key.rpartition(".")[2], tails)
+        tail = nearest(name, tails)
         near = tails[tail] if tail is not None else None
     hint = f"did you mean {near!r}?" if near else "`brim config show` lists all"
     return ConfigError(f"{where}: unknown key {key!r}", hint=hint)
@@ -368,11 +390,13 @@ def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str | None:
     return best if best is not None and (any(likeness(best)[:2]) or likeness(best)[2] >= least) else None
 
 
-def _widens(key: str, value: Any) -> str | None:
+def _widens(key: str, value: Any, before: Any) -> str | None:
     if key.split(".")[0] in _NOT_OF_A_PROJECT or key in _NOT_OF_A_PROJECT:
         return "a project may not set it; put it into your own config"
     if key in _NARROWER and value not in _NARROWER[key]:
         return f"a project may only narrow it ({' or '.join(_toml(each) for each in _NARROWER[key])})"
+    if key == "permissions.mode" and before == "read-only" and value != before:
+        return "a project may only narrow it, and yours is read-only"
     return None
 
 
