@@ -22,7 +22,10 @@ from shared_ai import make_home
         ("[profiles.x]\nmode = 3", "profiles.x.mode: expected a text or nothing, got a whole number ({file})"),
         ('[mcp.servers.here]\ncomand = "x"', "{file}: unknown key 'mcp.servers.here.comand'"),
         ("[mcp]\nschema_token = 5", "{file}: unknown key 'mcp.schema_token'"),
-        ("[prices.x]\ninput = 1", "bad price for 'x'"),
+        ("[mcp.servers.here]\ncommand = 3", "mcp.servers.here.command: expected a text or nothing, got a whole number"),
+        ("[prices.x]\ninput = 1", "bad price for 'x': object missing required field output"),
+        ("[prices.x]\ninput = 'a'", "bad price for 'x': input: expected a number, got a text"),
+        ("[providers.w]\nbase_url = 3", "provider 'w': base_url: expected a text or nothing, got a whole number"),
     ],
 )
 def test_a_value_that_does_not_fit_is_named(tmp_path: Path, text: str, said: str) -> None:

@@ -7,10 +7,11 @@ do, never widen it, and may not say where requests and keys go.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -207,7 +208,8 @@ class Config(msgspec.Struct):
 
         given = self.table("prices")
         for pattern in given:
-            prices_of(pattern, {pattern: given[pattern]})
+            with _in_plain_words():
+                prices_of(pattern, {pattern: given[pattern]})
         return given
 
     def providers(self) -> dict[str, Any]:
@@ -263,7 +265,8 @@ def load_config(
     if config.table("providers"):
         from brim.providers.presets import own_providers
 
-        own_providers(config.providers())
+        with _in_plain_words():
+            own_providers(config.providers())
     return config
 
 
@@ -483,6 +486,20 @@ def _convert(given: Mapping[str, Any], struct: type[S], config: Config, prefix: 
             f"{key or 'the configuration'}: {plain_type_error(said)} ({where})",
             hint="`brim config show --origin` lists every value",
         ) from error
+
+
+@contextlib.contextmanager
+def _in_plain_words() -> Iterator[None]:
+    """What a decoder below said of a value, as `_convert` says it."""
+    try:
+        yield
+    except ConfigError as error:
+        what, _, said = error.message.partition(": ")
+        said, _, place = said.partition(" - at ")
+        if not isinstance(error.__cause__, msgspec.ValidationError) or not said:
+            raise
+        key = place.strip("`").removeprefix("$.")
+        raise ConfigError(f"{what}: {f'{key}: ' if key else ''}{plain_type_error(said)}", hint=error.hint) from error
 
 
 def _nearest_origin(config: Config, key: str) -> str:

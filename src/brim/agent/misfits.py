@@ -24,7 +24,7 @@ def plain_type_error(said: str) -> str:
 
 def place_of(given: Mapping[str, Any], struct: Any, path: str, unknown: str | None) -> tuple[str, tuple[str, ...]]:
     """The dotted key that a decoder's path (`.servers[...].env`) means, and the keys that may stand there. `[...]` is some
-    entry of a table; with an unknown key inside, the one that has it."""
+    entry of a table: the first that does not fit, or that has the unknown key."""
     keys: list[str] = []
     value: Any = given
     kind: Any = struct
@@ -34,14 +34,21 @@ def place_of(given: Mapping[str, Any], struct: Any, path: str, unknown: str | No
             value = value.get(name) if isinstance(value, Mapping) else None
         else:
             entries = value if isinstance(value, Mapping) else {}
-            fitting = [
-                each for each, inner in entries.items() if unknown and isinstance(inner, Mapping) and unknown in inner
-            ]
-            name = fitting[0] if fitting else "…"
-            value = entries.get(name)
             kind = (get_args(kind) or (None,))[-1]
+            name = next((each for each, inner in entries.items() if _misfits(inner, kind, unknown)), "…")
+            value = entries.get(name)
         keys.append(name)
     return ".".join(keys), tuple(each.encode_name for each in _fields(kind))
+
+
+def _misfits(value: Any, kind: Any, unknown: str | None) -> bool:
+    if unknown is not None:
+        return isinstance(value, Mapping) and unknown in value
+    try:
+        msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        return True
+    return False
 
 
 def _fields(kind: Any) -> Sequence[msgspec.structs.FieldInfo]:
