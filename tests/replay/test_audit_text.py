@@ -43,6 +43,15 @@ def test_unknown_prices_are_not_nothing() -> None:
     assert "cost $0.0421 (2 requests to models of unknown price not included)" in lines
 
 
+def test_what_was_paid_for_is_not_known_without_usage_or_prices() -> None:
+    """A log without usage cost neither nothing nor 0 tokens, and one of unknown prices alone has no sum of $0.00."""
+    silent = render_audit(audit([Transcript("s", small_run(6), "gpt-4o", "chat", (), {})]).report())
+    assert "the logs hold no usage" in silent and "$0.00" not in silent and "input 0" not in silent
+    used: dict[int, dict[str, Any]] = {2: {"prompt_tokens": 3_000, "completion_tokens": 5}}
+    unpriced = render_audit(audit([Transcript("s", small_run(6), "nobody/knows", "chat", (), used)]).report())
+    assert "cost unknown (1 request to models of unknown price not included)" in unpriced
+
+
 @pytest.mark.parametrize("width", [60, 80])
 def test_narrow_terminals(width: int) -> None:
     """Tables go on below with their first column again; a long name is cut, and nothing else is lost."""

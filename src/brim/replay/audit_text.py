@@ -19,10 +19,16 @@ def render_audit(report: dict[str, Any], top: int = 10, width: int | None = None
 def _lines(report: dict[str, Any], top: int, width: int | None) -> Iterator[str]:
     spent = report["spent"]
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(report["kinds"].items()))
-    yield f"{report['sessions']:,} session{_s(report['sessions'])} ({kinds}), {spent['requests']:,} requests with usage"
-    yield f"input {spent['input']:,} tokens, of which {_share(spent['cached_read'], spent['input'])} read from the cache"
-    yield f"output {spent['output']:,} tokens"
-    yield f"cost {_usd(spent['usd'])}{_unpriced(spent)}"
+    sessions = f"{report['sessions']:,} session{_s(report['sessions'])} ({kinds})"
+    if spent["requests"]:
+        yield f"{sessions}, {spent['requests']:,} request{_s(spent['requests'])} with usage"
+        cached = f", of which {_share(spent['cached_read'], spent['input'])} read from the cache"
+        yield f"input {spent['input']:,} tokens{cached if spent['input'] else ''}"
+        yield f"output {spent['output']:,} tokens"
+        known = spent["unpriced"] < spent["requests"]
+        yield f"cost {_usd(spent['usd']) if known else 'unknown'}{_unpriced(spent)}"
+    else:
+        yield f"{sessions}; the logs hold no usage, so what was paid for is not known"
     if spent["unreported"]:
         yield f"{spent['unreported']:,} answer{_s(spent['unreported'])} without usage in the log"
     heads = ("requests", "input", "cached", "output", "cost")
@@ -112,4 +118,5 @@ def _s(count: int) -> str:
 
 
 def _unpriced(spent: dict[str, Any]) -> str:
-    return f" ({spent['unpriced']:,} requests to models of unknown price not included)" if spent["unpriced"] else ""
+    count = spent["unpriced"]
+    return f" ({count:,} request{_s(count)} to models of unknown price not included)" if count else ""
