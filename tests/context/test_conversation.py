@@ -139,3 +139,45 @@ def test_budget_learns_from_real_usage() -> None:
     for _ in range(4):
         manager.observe(first, int(first.used * 1.2))
     assert manager.prepare(body).bill.margin > 1_500 > first.bill.margin
+
+
+@pytest.mark.parametrize("dialect", ["openai", "openai-strict", "mistral"])
+def test_late_result_begins_an_epoch(dialect: str) -> None:
+    """A result that comes after a stand-in was sent for it changes what was sent: an epoch begins, and a conversation gives
+    what the stateless call gives. An equal repair, made anew each time, changes nothing."""
+    call, late = called("c12345678"), answered("c12345678", "OUT")
+    talk = [said("user", "a"), call, said("assistant", "waiting"), said("user", "b")]
+    conversation = brim.Conversation(model="gpt-4o", messages=talk, settings={"dialect": dialect})
+    previous = None
+    for added, epoch in (([], 0), ([said("assistant", "x"), said("user", "c")], 0), ([late, said("user", "d")], 1)):
+        talk = [*talk, *added]
+        conversation.extend(added)
+        prepared = conversation.prepare()
+        body = {"model": "gpt-4o", "messages": talk}
+        alone = brim.ContextManager().prepare(body, previous=previous, settings={"dialect": dialect})
+        assert (prepared.request, prepared.plan) == (alone.request, alone.plan)
+        assert prepared.plan.get("epoch", 0) == epoch
+        previous = alone.plan
+    assert "OUT" in str(prepared.request) and "interrupted" not in str(prepared.request)
+
+
+def test_a_result_ages_from_when_it_was_first_seen() -> None:
+    """Where no times are given, a message is as old as the first request that held it."""
+    conversation = brim.Conversation(model="gpt-4o", messages=[said("user", "a")])
+    for step, now in enumerate([0, 1_000, 2_000, 2_100, 2_200]):
+        conversation.extend([called(f"c{step}"), answered(f"c{step}", f"line {step} of it\n" * 150)])
+        prepared = conversation.prepare(mode="compact", window=8_000, max_output=500, now=now, passes=("expire",))
+    old = [fate["start"] for fate in prepared.plan["fates"] if fate["rule"] == "expire"]
+    assert old == [2, 4]  # 2,200 and 1,200 seconds old; the others 200, 100 and none
+
+
+@pytest.mark.parametrize("mode", ["compact", "auto"])
+def test_what_is_new_is_not_old(mode: str) -> None:
+    """What came since the last request, an hour ago, has just been seen: it does not expire at its first appearance."""
+    talk = [said("user", "a")]
+    previous = brim.prepare({"model": "gpt-4o", "messages": talk}, mode=mode, window=8_000, now=0).plan
+    for step in range(8):
+        talk += [called(f"c{step}"), answered(f"c{step}", f"line {step} of it\n" * 150)]
+    body = {"model": "gpt-4o", "messages": talk}
+    view = brim.prepare(body, mode=mode, window=8_000, now=3_600, previous=previous)
+    assert view.plan["fates"] and not [fate for fate in view.plan["fates"] if fate["rule"] == "expire"]

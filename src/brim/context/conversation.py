@@ -145,12 +145,14 @@ class Conversation:
             self.plan = prepared.as_plan()
             return prepared
         planner = self._planner
+        changed = False
         carried = planner is not None and before is not None and before.line == frame.line
-        if carried and planner is not None:
+        if carried and planner is not None and before is not None:
             known = len(planner.draft.rank)
+            changed = history.changed_from < before.sent.count  # by a repair: a late result in place of a stand-in, say
             carried = planner.draft.grow(now)
         if not carried or planner is None:
-            before, cause = rebase(before, history, frame.line, trusted=before is not self._given)
+            before, cause = rebase(before, history, frame.line, trusted=before is not self._given, changed=changed)
             draft = draft_of(frame, history, before, now)
             planner = self._planner = planner_of(frame, draft, self.manager.terms)
             known = -1

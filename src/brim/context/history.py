@@ -82,7 +82,10 @@ class History:
             fixed, done = repair(self.source, self.dialect, signs=self.signs)
         same = 0
         limit = min(len(fixed), len(self.messages) - kept)
-        while same < limit and fixed[same] is self.messages[kept + same]:
+        while same < limit:
+            new, old = fixed[same], self.messages[kept + same]
+            if new is not old and new != old:  # a repair makes an equal message anew each time
+                break
             same += 1
         if kept + same < len(self.messages):
             self._cut(kept + same)

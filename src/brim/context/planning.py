@@ -83,6 +83,10 @@ class Planner:
         self.focus, self._anew = focus, force and bool(focus)
         plan = before if before is not None else Plan(draft.mode, line, cause=cause)
         self.summary, self.inserts = plan.summary, plan.inserts
+        n, seen = len(draft.history), plan.seen
+        if draft.now is not None and n > plan.sent.count:
+            seen = (*seen, (plan.sent.count, draft.now))
+        draft.seen = seen  # what is new was first seen now
         changes = draft.changes
         lowered = self._arrive(plan)
         started = None
@@ -136,10 +140,6 @@ class Planner:
         for trouble in dict.fromkeys(draft.troubles):
             self.report.append({"pass": "relevance", "failed": f"{trouble}; judged by words instead"})
         draft.troubles.clear()
-        n = len(draft.history)
-        seen = plan.seen
-        if draft.now is not None and n > plan.sent.count:
-            seen = (*seen, (plan.sent.count, draft.now))
         return msgspec.structs.replace(
             plan,
             epoch=plan.epoch + (1 if started is not None and before is not None else 0),

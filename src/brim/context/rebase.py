@@ -12,20 +12,25 @@ from brim.context.repair_order import SystemAsUser
 from brim.conversation import Message, handle_of, range_handle
 
 
-def rebase(before: Plan | None, history: History, line: str, *, trusted: bool = True) -> tuple[Plan | None, str]:
+def rebase(
+    before: Plan | None, history: History, line: str, *, trusted: bool = True, changed: bool = False
+) -> tuple[Plan | None, str]:
     """The plan to continue, or None and why an epoch begins anew.
 
     Another line (mode, model, window, settings) starts from the untouched history. A history that no longer begins with
     what was sent keeps those fates whose originals are still there; a rewritten message loses only its own. So does a plan
-    that is not `trusted`, since it comes from outside, and does not fit the history.
+    that is not `trusted`, since it comes from outside, and does not fit the history. `changed`: the caller knows that
+    something which was sent is another now.
     """
     if before is None:
         return None, "first request"
     if before.line != line:
         return None, "another mode, model, window or setting"
     sent = before.sent
-    same = sent.count <= len(history) and (
-        history.hash_at(sent.count) == sent.hash if sent.hash else trusted or not sent.count
+    same = (
+        not changed
+        and sent.count <= len(history)
+        and (history.hash_at(sent.count) == sent.hash if sent.hash else trusted or not sent.count)
     )
     if same and (trusted or _fits(before, history)) and not _on_pinned(before, history):
         return before, ""
