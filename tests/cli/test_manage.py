@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -173,6 +175,29 @@ def test_config_edit_checks_what_was_written(desk: Desk) -> None:
     write_config(desk, "max_stepps = 3\n")
     wrong = desk("config", "edit")
     assert wrong.code == 78 and "max_steps" in wrong.err
+
+
+def test_config_edit_says_what_is_in_its_way(desk: Desk) -> None:
+    """A folder that cannot be made and an editor that is no command line are no defects of brim's."""
+    (desk.root / "file").write_text("")
+    desk.set(BRIM_CONFIG=str(desk.root / "file" / "config.toml"), EDITOR="true")
+    shut = desk("config", "edit")
+    assert shut.code == 78 and "cannot make" in shut.err and "defect" not in shut.err
+    desk.set(BRIM_CONFIG=str(desk.root / "config.toml"), EDITOR="vi 'unfinished")
+    wrong = desk("config", "edit")
+    assert wrong.code == 2 and "cannot start" in wrong.err and "EDITOR" in wrong.err
+
+
+def test_a_session_may_come_from_a_pipe(desk: Desk) -> None:
+    """`brim sessions import <(zcat log.gz)` works; of a folder it is said that it is one."""
+    pipe = desk.root / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text('[{"role": "user", "content": "hello"}]'))
+    writer.start()
+    made = desk("sessions", "import", str(pipe))
+    writer.join()
+    assert made.code == 0 and "1 message" in made.err
+    assert "is a folder" in desk("sessions", "import", str(desk.root)).err
 
 
 def test_config_schema_describes_every_setting(desk: Desk) -> None:

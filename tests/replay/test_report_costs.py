@@ -55,7 +55,7 @@ def test_requests_of_unknown_price_are_not_called_free(tmp_path: Path) -> None:
     usage = {"input": 1_000, "output": 10}
     kept(tmp_path, [[{"usage": usage}], [{"error": "refused"}]], "nobody/knows")
     alone = brim(tmp_path, "cost", "--by", "model").stdout
-    assert "no price known" in alone and "$" not in alone
+    assert "no price known" in alone and "of none of them is the price known" in alone and "$" not in alone
     kept(tmp_path, [[{"usage": usage, "cost": 0.02}], [{"usage": usage}]], "openai/gpt-4o")
     both = brim(tmp_path, "cost", "--by", "model").stdout
     assert "$0.0200, 1 without a known price" in both and "in all $0.0200, 2 without a known price" in both

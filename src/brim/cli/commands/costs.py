@@ -49,7 +49,8 @@ def cost(
     answered, unpriced = sum(each.requests - each.failed for each in sums), sum(each.unpriced for each in sums)
     head = (axis, "requests", "in", "of it read from cache", "written to cache", "out", "cost")
     say(table(head, rows, right=head[1:-1]))
-    say(f"in all {paid(sum(each.cost for each in sums), answered, unpriced)}")
+    total = paid(sum(each.cost for each in sums), answered, unpriced)
+    say(f"in all {total}" if total.startswith("$") else "of none of them is the price known")
 
 
 def report(

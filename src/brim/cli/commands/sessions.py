@@ -197,8 +197,11 @@ def import_(
     source: Any = file
     if str(file) == "-":
         source = sys.stdin.buffer.read()
-    elif not file.is_file():
-        raise UsageError(f"there is no file {file}", hint="give an exported session, or - for stdin")
+    elif file.is_dir() or not file.exists():
+        what = f"{file} is a folder" if file.is_dir() else f"there is no file {file}"
+        raise UsageError(what, hint="give an exported session, or - for stdin")
+    elif not file.is_file():  # a pipe: it can be read once
+        source = file.read_bytes()
     with open_kept(place) as store:
         imported = store.import_session(source, project=str(place.folder), name="stdin" if str(file) == "-" else None)
         if title is not None:

@@ -88,20 +88,25 @@ def edit() -> None:
     from brim.agent.config import user_config_path
     from brim.cli.commands.kept import place_of
     from brim.cli.commands.shown import note
-    from brim.errors import UsageError
+    from brim.errors import ConfigError, UsageError
 
     file = user_config_path(os.environ)
-    if not file.exists():
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.write_text(_TEMPLATE, encoding="utf-8")
-        file.chmod(0o600)  # keys may come to stand in it
+    try:
+        if not file.exists():
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.write_text(_TEMPLATE, encoding="utf-8")
+            file.chmod(0o600)  # keys may come to stand in it
+    except OSError as error:
+        raise ConfigError(
+            f"cannot make {file}: {error.strerror}",
+            hint="make the folder writable, or name another file in BRIM_CONFIG",
+        ) from error
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
     try:
         code = subprocess.run([*shlex.split(command), str(file)], check=False).returncode
-    except OSError as error:
-        raise UsageError(
-            f"cannot start {command!r}: {error.strerror}", hint=f"set EDITOR, or edit {file} by hand"
-        ) from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"cannot start {command!r}: {why}", hint=f"set EDITOR, or edit {file} by hand") from error
     if code:
         raise typer.Exit(1)
     place_of()
