@@ -11,6 +11,8 @@ from brim.budget.usage import Usage, parse_usage
 from brim.errors import ProviderOverflow
 from brim.providers.events import Ended, ended_of
 
+_FAR = 8
+"""An input of less than this part of a known window has not filled it: the reply was not allowed a token."""
 OVERFLOW_HINT = "compact sooner (compact_trigger_ratio), lower max_response_tokens, or use a model with a larger window"
 
 
@@ -42,7 +44,10 @@ def classify_response(
     why = None
     if kind == "overflow":
         why = f"the provider stopped: the context window is full ({finish_reason})"
-    elif kind == "output_limit" and sent and not counted.output and not (content or "").strip():
+    elif (
+        kind == "output_limit" and sent and not counted.output and not (content or "").strip()
+        and not (window and sent * _FAR < window)
+    ):  # fmt: skip
         why = "the provider stopped at once without a word: the input filled the window"
     elif window and sent and sent > window:
         why = (

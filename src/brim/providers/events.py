@@ -95,14 +95,15 @@ class Provider(Protocol):
 _ENDED: dict[str, Ended] = {
     # OpenAI chat and its many speakers, Responses, Anthropic
     "stop": "complete", "end_turn": "complete", "stop_sequence": "complete", "completed": "complete", "eos": "complete",
-    "eos_token": "complete", "pause_turn": "complete",
+    "eos_token": "complete", "pause_turn": "complete", "complete": "complete",
     "tool_calls": "tool_calls", "tool_use": "tool_calls", "function_call": "tool_calls",
     "length": "output_limit", "max_tokens": "output_limit", "max_output_tokens": "output_limit",
-    "model_length": "output_limit",
+    "model_length": "output_limit", "max_new_tokens": "output_limit", "max_total_tokens": "output_limit",
     "model_context_window_exceeded": "overflow", "context_window_exceeded": "overflow",
     "context_length_exceeded": "overflow", "context_length": "overflow",
     "content_filter": "refused", "refusal": "refused", "safety": "refused", "sensitive": "refused",
-    "recitation": "refused", "prohibited_content": "refused",
+    "recitation": "refused", "prohibited_content": "refused", "blocklist": "refused", "spii": "refused",
+    "image_safety": "refused", "guardrail_intervened": "refused", "content_filtered": "refused", "error_toxic": "refused",
 }  # fmt: skip
 
 
