@@ -176,6 +176,18 @@ def test_sessions_are_listed_by_folder_and_shown(desk: Desk) -> None:
     assert whole["messages"][1]["calls"][0]["name"] == "grep" and whole["messages"][2]["call_id"] == "c0"
 
 
+def test_every_command_of_sessions_tells_programs_what_it_did(desk: Desk) -> None:
+    """list, show, export, rename and delete take --json, and answer with one JSON value on stdout."""
+    id = lived_in(desk)
+    assert desk("sessions", "rename", id, "New title", "--json").json["title"] == "New title"
+    assert desk("sessions", "list", "--json").json[0]["title"] == "New title"
+    assert desk("sessions", "show", id, "--json").json["id"] == id
+    assert desk("sessions", "export", id, "--json").out == desk("sessions", "export", id).out
+    assert desk("sessions", "export", id, "--json", "--format", "jsonl").code == 2
+    assert [each["id"] for each in desk("sessions", "delete", id, "--yes", "--json").json] == [id]
+    assert desk("sessions", "list", "--json").json == []
+
+
 def test_sessions_are_searched_renamed_and_deleted(desk: Desk) -> None:
     """search finds text in messages (1 where there is none), rename retitles, delete needs a yes."""
     id = lived_in(desk)

@@ -143,6 +143,7 @@ def export(
         Path | None, typer.Option("--output", "-o", help="Write to this file, not to stdout.", metavar="FILE")
     ] = None,
     originals: Annotated[bool, typer.Option("--originals", help="With the originals of cut tool output.")] = False,
+    plainly: Annotated[bool, typer.Option("--json", help="--format json, which is the default.")] = False,
 ) -> None:
     """Write a session out, so that `brim sessions import` can take it in elsewhere."""
     from brim.cli.commands.kept import open_kept, place_of
@@ -151,6 +152,8 @@ def export(
 
     if form not in ("json", "jsonl", "markdown"):
         raise UsageError(f"--format is {form!r}", hint="one of json, jsonl, markdown")
+    if plainly and form != "json":
+        raise UsageError(f"--json and --format {form} contradict each other", hint="give one of them")
     with open_kept(place_of()) as store:
         found = store.find_session(session)
         if form == "json":
@@ -331,23 +334,31 @@ def rewind(
 
 @app.command()
 def rename(
-    session: Annotated[str, _ID], title: Annotated[str, typer.Argument(help="Its new title.", metavar="TITLE")]
+    session: Annotated[str, _ID],
+    title: Annotated[str, typer.Argument(help="Its new title.", metavar="TITLE")],
+    as_json: Annotated[bool, _JSON] = False,
 ) -> None:
     """Give a session another title."""
     from brim.cli.commands.kept import open_kept, place_of
+    from brim.cli.commands.shown import say_json
 
     with open_kept(place_of()) as store:
-        store.rename(store.find_session(session).id, title)
+        id = store.find_session(session).id
+        store.rename(id, title)
+        named = store.get_session(id)
+    if as_json:
+        say_json(_facts(named))
 
 
 @app.command()
 def delete(
     sessions: Annotated[list[str], typer.Argument(help="Ids, or beginnings of them.", metavar="ID…")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Annotated[bool, _JSON] = False,
 ) -> None:
     """Delete sessions for good. Asks first; without a terminal it needs --yes."""
     from brim.cli.commands.kept import open_kept, place_of
-    from brim.cli.commands.shown import note
+    from brim.cli.commands.shown import note, say_json
     from brim.errors import UsageError
 
     with open_kept(place_of()) as store:
@@ -360,6 +371,8 @@ def delete(
         for each in found:
             store.delete(each.id)
             note(f"deleted {each.short}")
+    if as_json:
+        say_json([_facts(each) for each in found])
 
 
 def _facts(session: Session) -> dict[str, Any]:
