@@ -25,6 +25,10 @@ _MOST_BEGINNINGS = 200
 """So many places of a torn line are tried as the beginning of a whole record."""
 _MOST_LINES = 5_000
 """A record is looked for in so many lines at most."""
+_MOST_TRIED = 64 * 1024 * 1024
+"""Bytes that are gone through again, in one file, for records over several lines."""
+_MOST_LOST = 1_000
+"""Behind so many torn places one value that breaks off is read no further."""
 _BEGINNING = re.compile(r"\{\s*\"")
 _KEY = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")\s*:\s*')
 _BETWEEN = re.compile(r"[\s,\0]*")
@@ -64,12 +68,12 @@ def read_entries(data: bytes, called: str, warnings: list[str]) -> list[Entry]:
         if entries is not None:
             return entries
     told: list[str] = []
-    entries = list(_lines(data.split(b"\n"), called, told))
-    if told and len(entries) < 2:
-        # perhaps one long line without its beginning: whatever whole records it holds
+    entries = list(_Lines(data.split(b"\n"), called).read(told))
+    if len(told) >= len(entries):
+        # perhaps one value without its beginning: whatever whole records it holds
         told_of_rest: list[str] = []
         rest = _Document(inner.decode("utf-8", "replace"), called, 0).rest(told_of_rest)
-        if len(rest) > len(entries):
+        if len(rest) > sum(_is_record(entry.value) for entry in entries):
             entries, told = rest, told_of_rest
     warnings += told
     return entries
@@ -97,27 +101,63 @@ def _decode(text: bytes) -> tuple[bool, Any]:
 
 def _without_nuls(text: bytes) -> tuple[bool, Any]:
     """As `_decode`, of a text that NUL bytes were written into: they stand for what is lost of a string, or for nothing."""
-    found = _decode(_NULS.sub("\ufffd".encode(), text))
-    return found if found[0] else _decode(_NULS.sub(b"", text))
+    marked = _decode(_NULS.sub("\ufffd".encode(), text))
+    named = marked[1] if isinstance(marked[1], Mapping) else {}
+    if marked[0] and not any("\ufffd" in name for name in named):
+        return marked
+    return _decode(_NULS.sub(b"", text))
 
 
 # Lines
 
 
-def _lines(lines: list[bytes], called: str, warnings: list[str]) -> Iterator[Entry]:
-    at = 0
-    while at < len(lines):
-        line, place = lines[at], f"{called}, line {at + 1}"
-        at += 1
-        if not line.strip():
-            continue
-        values, told = _line(line)
-        if not values and (joined := _over_lines(lines, at - 1)) is not None:
-            more, values, told = joined
-            at += more
-        if told:
-            warnings.append(f"{place}: {'mended' if values else 'skipped'}, {told}")
-        yield from (Entry(value, place) for value in values)
+class _Lines:
+    """JSON Lines, of which some may be torn."""
+
+    def __init__(self, lines: list[bytes], called: str) -> None:
+        self._lines, self._called = lines, called
+        self._left = _MOST_TRIED
+
+    def read(self, warnings: list[str]) -> Iterator[Entry]:
+        at = 0
+        while at < len(self._lines):
+            line, place = self._lines[at], f"{self._called}, line {at + 1}"
+            at += 1
+            if not line.strip():
+                continue
+            values, told = _line(line)
+            if not values and (joined := self._over_lines(at - 1)) is not None:
+                more, values, told = joined
+                at += more
+            if told:
+                warnings.append(f"{place}: {'mended' if values else 'skipped'}, {told}")
+            yield from (Entry(value, place) for value in values)
+
+    def _over_lines(self, start: int) -> tuple[int, list[Any], str] | None:
+        """A record that begins on a line and ends on a later one: how many lines more it takes, and as `_line` has it.
+
+        A writer that leaves line ends in strings as they are makes such, or one that writes for the eye.
+        """
+        lines = self._lines
+        if not lines[start].lstrip(_PADDING.encode()).startswith(b"{") or not _ends_early(lines[start]):
+            return None
+        size = len(lines[start])
+        for more, line in enumerate(lines[start + 1 : start + _MOST_LINES], 1):
+            size += len(line) + 1
+            self._left -= len(line) + 1
+            if self._left < 0 or line.startswith(b'{"'):
+                return None  # another record begins there: the one before it was torn
+            if not line.rstrip().endswith(b"}"):
+                continue
+            self._left -= size
+            text = b"\n".join(lines[start : start + more + 1])
+            found, value = _decode(text)
+            if found:
+                as_they_are = f"it held line ends as they are, up to line {start + more + 1}"
+                return more, [value], "" if _is_strict(text) else as_they_are
+            if not _ends_early(text):
+                return None
+        return None
 
 
 def _line(line: bytes) -> tuple[list[Any], str]:
@@ -176,30 +216,12 @@ def _is_record(value: Any) -> bool:
     return ("uuid" in value or "seq" in value) and isinstance(value.get("message"), Mapping)
 
 
-def _over_lines(lines: list[bytes], start: int) -> tuple[int, list[Any], str] | None:
-    """A record that begins on a line and ends on a later one: how many lines more it takes, and as `_line` has it.
-
-    A writer that leaves line ends in strings as they are makes such, or one that writes for the eye.
-    """
-    if not lines[start].lstrip(_PADDING.encode()).startswith((b"{", b"[")) or not _ends_early(lines[start]):
-        return None
-    for more, line in enumerate(lines[start + 1 : start + _MOST_LINES], 1):
-        bare = line.rstrip()
-        if not bare.endswith((b"}", b"]")):
-            continue
-        if bare.startswith(b'{"') and _decode(bare)[0]:
-            return None  # a record of its own: the one before it was torn
-        text = b"\n".join(lines[start : start + more + 1])
-        found, value = _decode(text)
-        if found:
-            try:
-                msgspec.json.decode(text)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                return more, [value], f"it held line ends as they are, up to line {start + more + 1}"
-            return more, [value], ""
-        if not _ends_early(text):
-            return None
-    return None
+def _is_strict(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _ends_early(text: bytes) -> bool:
@@ -232,7 +254,7 @@ class _Document:
                 more, at = self._elements(at)
                 values += more
                 at = _next(self._text, at)
-            if not values:
+            if not any(_is_record(value) or _is_item(value) for value in values):
                 return None
             entries = [Entry(value, f"{self._called}, entry {n}") for n, value in enumerate(values, 1)]
         else:
@@ -245,9 +267,17 @@ class _Document:
 
     def rest(self, warnings: list[str]) -> list[Entry]:
         """The records that are there of a document whose beginning is lost."""
-        values, _ = self._elements(-1)
+        self._lost.append(0)
+        values: list[Any] = []
+        at = -1
+        while at < len(self._text):
+            more, at = self._elements(at)
+            values += more
         self._tell(warnings)
-        return [Entry(value, f"{self._called}, entry {n}") for n, value in enumerate(values, 1)]
+        return [
+            Entry(value, f"{self._called}, entry {n}")
+            for n, value in enumerate((value for value in values if _is_record(value) or _is_item(value)), 1)
+        ]
 
     def _tell(self, warnings: list[str]) -> None:
         for place in self._lost[:20]:
@@ -255,7 +285,9 @@ class _Document:
             column = place - self._text.rfind("\n", 0, place)
             warnings.append(f"{self._called}, line {line}: skipped, from character {column} on it is no JSON")
         if len(self._lost) > 20:
-            warnings.append(f"{self._called}: {len(self._lost) - 20} places more were skipped")
+            warnings.append(
+                f"{self._called}: {len(self._lost) - 20} places more were skipped, and what is behind the last"
+            )
 
     def _object(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -283,7 +315,7 @@ class _Document:
             value, end = self._value(at)
             if end is None:
                 self._lost.append(at)
-                value, end = self._resume(at)
+                value, end = self._resume(at) if len(self._lost) < _MOST_LOST else (None, None)
                 if end is None:
                     break
             found.append(value)
@@ -313,9 +345,10 @@ class _Document:
 
 
 def _is_item(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.get("type") in (
-        "message", "function_call", "function_call_output", "reasoning",
-    )  # fmt: skip
+    if not isinstance(value, Mapping):
+        return False
+    kinds = ("message", "function_call", "function_call_output", "reasoning")
+    return value.get("type") in kinds or ("prompt" in value and "response" in value)
 
 
 def _next(text: str, at: int) -> int:
