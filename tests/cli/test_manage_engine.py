@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +177,33 @@ def test_sessions_are_listed_by_folder_and_shown(desk: Desk) -> None:
     assert desk("sessions", "show", "nonesuch").code == 2
     whole = desk("sessions", "show", id, "--json").json
     assert whole["messages"][1]["calls"][0]["name"] == "grep" and whole["messages"][2]["call_id"] == "c0"
+
+
+def test_json_and_exports_hold_whatever_the_locale(tmp_path: Path) -> None:
+    """Where stdout says ASCII only, JSON is JSON with escapes, and an export is the same file as elsewhere."""
+    with open_store(tmp_path / "brim.db") as store:
+        id = store.new_session(project="/p", model="gpt-4o", title="中文 é").id
+        store.append(id, [user("中文 é"), assistant("好")])
+        store.record_request(id, model="中/文", mode="auto", seq=1, usage={"input": 10, "output": 1})
+
+    def ran(*arguments: str, **env: str) -> bytes:
+        command = [sys.executable, "-m", "brim.cli.manage", *arguments]
+        whole = {**os.environ, "BRIM_DATA_DIR": str(tmp_path), **env}
+        return subprocess.run(command, env=whole, capture_output=True, timeout=120, check=True).stdout
+
+    for command in (
+        ("sessions", "list", "--all", "--json"),
+        ("sessions", "export", id),
+        ("cost", "--by", "model", "--json"),
+        ("audit", str(tmp_path / "brim.db"), "--json"),
+    ):
+        there, here = (ran(*command, PYTHONIOENCODING=name) for name in ("ascii", "utf-8"))
+        assert json.loads(there) == json.loads(here)
+    for form in ("markdown", "jsonl"):
+        there, here = (
+            ran("sessions", "export", id, "--format", form, PYTHONIOENCODING=name) for name in ("ascii", "utf-8")
+        )
+        assert there == here and "中文".encode() in here
 
 
 def test_every_command_of_sessions_tells_programs_what_it_did(desk: Desk) -> None:

@@ -37,7 +37,7 @@ def audit(
 
     import msgspec
 
-    from brim.cli.commands.shown import note, say
+    from brim.cli.commands.shown import note, say, say_json_text
     from brim.cli.replay import progress, width_of_terminal
     from brim.errors import UsageError
     from brim.replay.audit import MODES
@@ -71,7 +71,7 @@ def audit(
         raise UsageError(f"no sessions in {where}", hint="name files or folders with logs: brim audit PATH")
     report = audited.report(top)
     if as_json:
-        say(msgspec.json.format(msgspec.json.encode(report), indent=1).decode())
+        say_json_text(msgspec.json.format(msgspec.json.encode(report), indent=1).decode())
     else:
         say(render_audit(report, top, width_of_terminal()).rstrip("\n"))
         note(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -29,6 +28,7 @@ def experiment(
     import msgspec
 
     from brim.agent.config import load_config
+    from brim.cli.commands.shown import say, say_json_text
     from brim.errors import UsageError
     from brim.replay.experiment import MODES, render_experiment, run_experiment
 
@@ -39,8 +39,8 @@ def experiment(
     config = load_config(Path.cwd(), os.environ)
     rounds = asyncio.run(run_experiment(config, os.environ, model=chosen, modes=mode or MODES, window=window))
     if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(rounds), indent=1).decode() + "\n")
+        say_json_text(msgspec.json.format(msgspec.json.encode(rounds), indent=1).decode())
     else:
-        sys.stdout.write(render_experiment(rounds, chosen))
+        say(render_experiment(rounds, chosen).rstrip("\n"))
     if any(each.error for each in rounds):
         raise typer.Exit(1)

@@ -54,6 +54,7 @@ def replay(
 
     Costs are relative to sending everything. A request is supported where all it used of the history stood in view.
     """
+    from brim.cli.commands.shown import say_json_text
     from brim.replay.figures import encode_report
     from brim.replay.files import size_of
     from brim.replay.play import Plays
@@ -88,8 +89,10 @@ def replay(
         html.write_text(render_html(figures), encoding="utf-8")
         _warn(f"wrote {html}")
     columns = width_of_terminal()
-    _say(encode_report(report) if as_json else render_table(report, columns))
-    if not as_json:
+    if as_json:
+        say_json_text(encode_report(report).rstrip("\n"))
+    else:
+        _say(render_table(report, columns))
         _warn("\n" + render_legend(report, columns).rstrip())
 
 

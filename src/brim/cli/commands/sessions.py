@@ -147,7 +147,7 @@ def export(
 ) -> None:
     """Write a session out, so that `brim sessions import` can take it in elsewhere."""
     from brim.cli.commands.kept import open_kept, place_of
-    from brim.cli.commands.shown import as_json, note
+    from brim.cli.commands.shown import as_json, note, say_data
     from brim.errors import UsageError
 
     if form not in ("json", "jsonl", "markdown"):
@@ -163,11 +163,10 @@ def export(
         else:
             pieces = iter([store.export_markdown(found.id)])
         if output is None:
-            for piece in pieces:
-                sys.stdout.write(piece)
+            say_data(pieces)
             return
         try:
-            with output.open("w", encoding="utf-8") as file:
+            with output.open("w", encoding="utf-8", errors="backslashreplace") as file:
                 file.writelines(pieces)
         except OSError as error:
             raise UsageError(f"cannot write {output}: {error.strerror}", hint="choose another --output") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from brim.errors import BrimError
@@ -22,18 +22,37 @@ def note(text: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """A result, as one JSON value on one line."""
-    say(as_json(value))
+    """A result, as one JSON value on one line; with escapes where stdout's encoding cannot say a character."""
+    say(as_json(value, getattr(sys.stdout, "encoding", None) or "utf-8"))
 
 
-def as_json(value: Any) -> str:
-    """JSON text; structs become objects, and what no UTF-8 can say (lone surrogates) is escaped."""
+def say_json_text(text: str) -> None:
+    """A result that is JSON already, over several lines; with escapes where stdout's encoding cannot say a character."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=1)
+    say(text)
+
+
+def say_data(pieces: Iterable[str]) -> None:
+    """What stands in a file of brim's, on stdout: as UTF-8, whatever the locale."""
+    for piece in pieces:
+        if (raw := getattr(sys.stdout, "buffer", None)) is None:  # a stream of texts alone
+            sys.stdout.write(piece)
+            continue
+        sys.stdout.flush()
+        raw.write(piece.encode("utf-8", "backslashreplace"))
+
+
+def as_json(value: Any, encoding: str = "utf-8") -> str:
+    """JSON text; structs become objects, and what the encoding cannot say (lone surrogates, in UTF-8) is escaped."""
     import msgspec
 
     plain = msgspec.to_builtins(value, enc_hook=str, str_keys=True)
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     try:
-        text.encode()
+        text.encode(encoding)
     except UnicodeEncodeError:
         return json.dumps(plain, separators=(",", ":"))
     return text
