@@ -328,6 +328,11 @@ def test_system_message_behind_what_was_left_out(mode: str, dialect: str) -> Non
     view = prepared(messages, window=500, max_output=50, mode=mode, dialect=dialect)
     sent = text_of(view.request)
     assert "RULES" in sent and "ALSO A RULE" in sent and "word word word" not in sent
+    first = prepared(messages[:3], window=500, max_output=50, mode=mode, dialect=dialect)
+    grown = [*messages[:3], called("c12345678"), answered("c12345678", "short")]
+    then = prepared(grown, window=500, max_output=50, mode=mode, dialect=dialect, previous=first.plan)
+    assert then.plan.get("epoch", 0) == 0 and "short" in text_of(then.request)
+    assert then.request["messages"][: len(first.request["messages"])] == first.request["messages"]
 
 
 @pytest.mark.parametrize("dialect", ["openai-strict", "mistral"])

@@ -37,12 +37,13 @@ def render(history: History, plan: Plan, *, recall: bool) -> list[Message]:
                 _add_summary(out, pending, messages[min(at, len(messages) - 1)], dialect)
                 pending = None
         if fate.start > at:
-            shown_next = (messages[index] for index in range(at, fate.start))
-            following = next((each for each in shown_next if not stands_apart(each)), None)
-            if following is not None:  # system messages stand outside the order of roles: the gap is still open
-                _join(out, following, gap, dialect, messages)
+            # system messages stand outside the order of roles: behind them the gap is still open
+            turn = next((index for index in range(at, fate.start) if not stands_apart(messages[index])), fate.start)
+            _extend(out, messages, at, turn, inserts)
+            if turn < fate.start:
+                _join(out, messages[turn], gap, dialect, messages)
                 gap = None
-            _extend(out, messages, at, fate.start, inserts)
+            _extend(out, messages, turn, fate.start, inserts)
         if fate.kind in ("fold", "drop"):
             gap = (gap[0] if gap is not None else fate.start, fate.end)
         else:
