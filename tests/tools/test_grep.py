@@ -58,6 +58,16 @@ def test_minified_line_shows_the_surroundings_of_its_match(bench: Bench) -> None
     assert output.meta["total_chars"] == len("bundle.min.js:1:") + 5_000_006 + 1 + len("ok.py:2:# quokka here\n")
 
 
+def test_where_nothing_is_left_out_but_parts_of_lines(bench: Bench) -> None:
+    """Where all matching lines are shown and some are shortened, the notice leads to them whole, not past their end."""
+    bench.write("a.js", "x" * 3_000 + "quokka\nshort quokka\n")
+    output = bench.call("grep", pattern="quokka")
+    [handle] = re.findall(r"under recall handle (\w+), offset 1\.", output.text)
+    assert "2 matching lines in 1 file;" in output.text and "left out" not in output.text
+    whole = bench.call("recall", handle=handle, offset=1)
+    assert whole.text.startswith("a.js:1:" + "x" * 3_000 + "quokka\na.js:2:short quokka\n")
+
+
 @pytest.mark.parametrize("place", [0, 150, 5_000, 70_000, 200_000])
 def test_long_lines_of_wide_characters(bench: Bench, place: int) -> None:
     """Shortening never splits a character, wherever the match stands and however long the line is."""

@@ -242,6 +242,10 @@ def _answer(
         notes.insert(0, "Long lines are shortened around their match.")
 
     def notice(shown: int) -> str:
+        if shown == listing.records and not early:
+            kept = f"; they are whole under recall handle {handle}, offset 1" if handle is not None else ""
+            said = f"[{total} in {files}{where}; {listing.chars} characters in all{kept}. {' '.join(notes)}"
+            return said.rstrip() + "]"
         recall = ""
         if handle is not None:
             order = "" if listing.is_sorted else " (in order of arrival)"
