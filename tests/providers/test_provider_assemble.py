@@ -239,6 +239,20 @@ def test_usage_wherever_it_stands(chunk: dict[str, Any]) -> None:
     assert (done.usage.input, done.usage.output) == (10, 2)
 
 
+@pytest.mark.parametrize("last", [{"output_tokens": 50}, {"input_tokens": 0, "output_tokens": 50}])
+def test_usage_of_a_stream_only_grows(last: dict[str, int]) -> None:
+    """What the start of a stream said of the input holds, also where its end has zeros in the same fields."""
+    first = {"input_tokens": 7, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 40, "output_tokens": 1}
+    _, done = assemble(
+        "anthropic.messages",
+        {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": first}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "hi"}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": last},
+        {"type": "message_stop"},
+    )
+    assert (done.usage.input, done.usage.cached_read, done.usage.cached_write, done.usage.output) == (947, 900, 40, 50)
+
+
 def test_end_of_a_chat_stream() -> None:
     """Done is a finish reason or the end mark after an answer; neither, or no answer at all, is incomplete."""
     text = {"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": None}]}

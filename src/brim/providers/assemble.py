@@ -106,9 +106,13 @@ class Assembler:
         return [TextDelta(text)]
 
     def note_usage(self, usage: object) -> None:
-        """Take in a usage object; a later figure replaces an earlier one."""
-        if isinstance(usage, Mapping):
-            self.raw_usage.update({key: value for key, value in usage.items() if value is not None})
+        """Take in a usage object; a later figure replaces an earlier one, unless it is smaller: figures of a stream only grow,
+        and some servers end one with zeros for what they said at its start."""
+        for key, value in usage.items() if isinstance(usage, Mapping) else ():
+            before = self.raw_usage.get(key)
+            if value is None or (type(value) is int and type(before) is int and value < before):
+                continue
+            self.raw_usage[key] = value
 
     def done(self, message: dict[str, Any] | list[dict[str, Any]]) -> Done:
         return Done(
