@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from brim.errors import UsageError
 from brim.permissions import MODES, check, format_rule, parse_rule, parse_rules
-from brim.permissions.rules import allows, covers_text, forbids, quote_word, split_pattern
+from brim.permissions.forbidding import forbids
+from brim.permissions.rules import allows, covers_text, quote_word, split_pattern
 from brim.permissions.words import known
 
 

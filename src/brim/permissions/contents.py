@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -200,7 +200,7 @@ def _blobs(verb: str, texts: Sequence[str], options: Sequence[Option], cwd: str,
 
 
 def _pathspec(text: str, cwd: str, top: str) -> Spec:
-    magic = re.match(r":\(([^)]*)\)|:([!^/]+)", text)
+    magic = re.match(r":\(([^)]*)\)|:([!^/]*):?", text)
     words = (magic[1] or "").split(",") if magic else []
     signs = (magic[2] or "") if magic else ""
     body = text[magic.end() :] if magic else text
@@ -209,6 +209,12 @@ def _pathspec(text: str, cwd: str, top: str) -> Spec:
     if negative and set(words) - {"", "exclude", "top", "glob", "icase"}:
         return Spec("", False, True)  # how much it takes away is not known: nothing, then
     return Spec(os.path.relpath(full, top), "icase" in words, negative)
+
+
+def of_pathspecs(texts: Sequence[str], cwd: str, top: str) -> Callable[[str], bool]:
+    """Which tracked files (names below the top of the repository) some pathspecs leave."""
+    shown = Shown(sweeps=True, specs=tuple(_pathspec(text, os.path.realpath(cwd), top) for text in texts))
+    return shown.covers
 
 
 def _sweeps(verb: str, options: Sequence[str], operands: Sequence[Word]) -> bool:
@@ -220,6 +226,8 @@ def _sweeps(verb: str, options: Sequence[str], operands: Sequence[Word]) -> bool
         return bool(operands) and ":" not in (operands[0].text or "")
     if verb in ("show", "diff"):
         return patch or not short
+    if verb == "log" and all(option.startswith("-L") for option in options if _PATCH.fullmatch(option)):
+        return False  # lines of the files that it names
     if verb in _PATCHES:
         return patch
     if verb == "worktree":

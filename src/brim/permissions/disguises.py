@@ -8,10 +8,10 @@ import os
 import re
 from collections.abc import Sequence
 
+from brim.permissions.forbidding import forbids
 from brim.permissions.reads import ReadJudge
-from brim.permissions.rules import forbids
 from brim.permissions.values import Call
-from brim.permissions.words import Word, known
+from brim.permissions.words import Word, known, names
 
 
 class DisguiseJudge(ReadJudge):
@@ -19,6 +19,8 @@ class DisguiseJudge(ReadJudge):
 
     def hidden_command(self, words: Sequence[Word], text: str) -> None:
         """An unknown program may run the words it is given: `somewrapper rm -rf x`, `somewrapper "cd /; rm x"`."""
+        if words[0].text in ("gh", "glab") and len(words) > 1 and words[1].text in _FORGE:
+            return
         for start in range(1, len(words)):
             given = words[start].text
             if given is None:
@@ -58,11 +60,14 @@ class DisguiseJudge(ReadJudge):
     def globbed_options(self, words: Sequence[Word], call: Call, text: str) -> None:
         """A file named like an option becomes one where a pattern names it: `sort *` beside a file `-oX`."""
         for word in words[1:]:
-            if not word.glob or word.text is None or word.text[:1] not in "*?[":
-                continue
-            if self.dashed or any(each.startswith("-") for cwd in call.cwds for each in self.expanded(word.text, cwd)):
-                self.doubt(text, f"{word.raw} may become an option")
-                return
+            for one in word.choices or (word,):
+                if not one.glob or one.text is None or one.text[:1] not in "*?[":
+                    continue
+                if self.dashed or any(
+                    each.startswith("-") for cwd in call.cwds for each in self.expanded(one.text, cwd)
+                ):
+                    self.doubt(text, f"{word.raw} may become an option")
+                    return
 
     def foreign_repository(self, words: Sequence[Word], call: Call, text: str) -> None:
         """A folder that is itself a bare repository brings its own settings, which can run programs."""
@@ -73,6 +78,10 @@ class DisguiseJudge(ReadJudge):
             if bare is not None:
                 self.doubt(text, f"{bare} is a bare repository with settings of its own")
                 return
+
+
+_FORGE = names("pr mr issue run release api search label workflow project ci job pipeline")
+"""Subcommands of gh and glab that take texts, not commands."""
 
 
 def _is_bare_repository(folder: str) -> bool:

@@ -147,7 +147,8 @@ def effects_of(risks: Risks, words: Sequence[Word]) -> Iterator[Effect]:
         if option.name is None:
             continue
         if option.name == "?":
-            yield Effect("doubt", why=f"{option.word.raw} may turn into an option of {name}")
+            if risks.options or risks.removes:
+                yield Effect("doubt", why=f"{option.word.raw} may turn into an option of {name}")
             continue
         if option.name in risks.removes or (
             len(option.name) > 5 and any(long.startswith(option.name) for long in risks.removes)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from brim.permissions.globs import names_it
 from brim.permissions.operands import paths_in
 from brim.permissions.paths import Place, is_guarded, literal_pattern, locate, matching_paths, shown
 from brim.permissions.rules import Rule, format_rule, quote_word
@@ -57,7 +58,9 @@ class FileJudge:
                            or rules.of("ask", "read", "write", "edit"))  # fmt: skip
         self.command = ""
         self.written: set[str] = set()
+        self.changed: set[str] = set()
         self.dashed = False
+        self.spaced = False
 
     def add(
         self,
@@ -146,9 +149,9 @@ class FileJudge:
 
     def expanded(self, pattern: str, cwd: str | None) -> list[str]:
         base = cwd or self.root
-        pattern = _as_python_reads(pattern)
-        found = glob.glob(pattern, root_dir=base, include_hidden=True)[:500]
-        return found or [pattern]
+        found = glob.glob(_as_python_reads(pattern), root_dir=base, include_hidden=True)
+        plain = not _ODD.search(re.sub(r"\[[:.=]\w+[:.=]\]", "a", pattern))
+        return [each for each in found if not plain or names_it(pattern, each)][:500] or [pattern]
 
     def stays(self, word: Word, call: Call) -> bool:
         if word.choices:
@@ -174,9 +177,12 @@ class FileJudge:
         return place.inside or place.real in NOTHING or not os.path.lexists(os.path.join(cwd, path))
 
 
+_ODD = re.compile(r"\[[!^]?\]|\[[^/]*\][^/]*\]|[\\(]")
+"""A pattern whose words do not tell how the shell reads it: quotes are gone from it by now."""
+
+
 def _as_python_reads(pattern: str) -> str:
     """A pattern of the shell's in the form that python knows, or one that covers more: `[^a]`, `[[:alpha:]]`, `[]a]`."""
-    odd = re.search(r"\[[^/]*\[[:.=]|\[[!^]?\]|\[[^/]*\][^/]*\]|\\", pattern)
-    if odd is not None:
+    if re.search(r"\[[^/]*\[[:.=]", pattern) or _ODD.search(pattern):
         return re.sub(r"[\[\\][^/]*", "*", pattern)
     return pattern.replace("[^", "[!")

@@ -235,7 +235,7 @@ def _by_verb(verb: str, options: Sequence[Option], rest: Sequence[Word]) -> Iter
         made = known(text) if all(word.text is not None for word in given) else Word(text, None)
         yield Effect("script", (made,), "git submodule foreach")
         yield Effect("doubt", why="git submodule foreach runs a command", option="foreach")
-    elif verb == "submodule" and first in ("add", "update"):
+    elif verb == "submodule" and (first == "add" or (first == "update" and "--remote" in names)):
         yield Effect("doubt", why=f"git submodule {first} may run something", option=first or "")
     elif verb == "config":
         yield from _config(names, places)

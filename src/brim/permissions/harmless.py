@@ -21,6 +21,11 @@ FURNITURE = names(
 SILENT = names("echo printf test [ seq expr basename dirname true false : type which sleep exit return")
 """Commands that read no file: what their arguments are does not matter."""
 
+PATHLESS = SILENT | names("kill pkill killall wait jobs fg bg renice")
+"""Commands that read no file, and write none."""
+NAMING = names("ls du stat file realpath readlink find tree test [ touch mkdir")
+"""Commands that tell or use the names of files, not what is in them."""
+
 LOOKERS = (
     names(
         "ls pwd cat head tail wc grep egrep fgrep rg find fd tree stat file du sort uniq cut tr nl tac rev column"
@@ -54,7 +59,7 @@ _MUST_LIST = {"stash", "worktree", "submodule", "bisect", "notes", "config"}
 
 TEXTUAL = LOOKERS | names(
     "git touch mkdir cp mv ln tee export apt apt-get dnf yum brew dpkg apk pacman pip pip3 man help info whereis"
-    " python python3 read set printenv pytest chmod chown kill ps tar zip unzip curl wget"
+    " python python3 read set printenv pytest chmod chown kill ps tar zip unzip curl wget logger notify-send say"
 )
 """Commands that do not run the words they are given, so that a word like `rm` among them is only a word."""
 
@@ -94,7 +99,7 @@ def is_of_the_shell(name: str) -> bool:
 
 
 _SAFE_VALUES = {
-    "PYTHONPATH": re.compile(r"(?![/~-])[\w./:-]*"),
+    "PYTHONPATH": re.compile(r"(?:(?![/~-])[\w./-]*(?::(?=.)|$))*"),
     "MAKEFLAGS": re.compile(r"-j\d*|-[skB]"),
     "NODE_OPTIONS": re.compile(r"--max-old-space-size=\d+|--no-warnings|--enable-source-maps"),
     "RUSTFLAGS": re.compile(r"-D warnings|-Dwarnings"),
@@ -118,6 +123,19 @@ def is_safe_value(name: str, word: Word) -> bool:
     return (text in ("cat", "true", ":", "") and name.endswith(("PAGER", "EDITOR"))) or (
         text == "" and name not in ("PATH", "IFS")
     )
+
+
+_USUAL_FOLDER = re.compile(
+    r"\$PATH|\$\{PATH\}|/usr/local/(go/)?s?bin|/usr/s?bin|/s?bin|/opt/homebrew/s?bin"
+    r"|(\$HOME|\$\{HOME\}|~|\$PWD|\$\{PWD\}|\$\(pwd\)|\.)/(\.cargo|\.local|go|\.bun|\.deno|\.npm-global|\.yarn|\.poetry|node_modules/\."
+    r"|\.?venv/)/?bin"
+)
+
+
+def is_usual_path(word: Word) -> bool:
+    """Whether a PATH only gains folders where programs are usually installed."""
+    folders = re.sub(r"^([\"']?)(.*)\1$", r"\2", word.raw).split(":")
+    return any("PATH" in folder for folder in folders) and all(_USUAL_FOLDER.fullmatch(folder) for folder in folders)
 
 
 def git_only_looks(words: Sequence[Word]) -> bool:

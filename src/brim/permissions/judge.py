@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from brim.permissions.disguises import DisguiseJudge
 from brim.permissions.effects import Effect
 from brim.permissions.files import NOTHING
+from brim.permissions.forbidding import forbids, forbids_at
 from brim.permissions.git import git_effects, strip_globals
 from brim.permissions.harmless import (
     FURNITURE,
@@ -24,15 +25,17 @@ from brim.permissions.harmless import (
     is_dangerous_name,
     is_of_the_shell,
     is_safe_value,
+    is_usual_path,
 )
 from brim.permissions.interpreters import RUNS_CODE
-from brim.permissions.operands import WRITERS
-from brim.permissions.programs import canonical, other_spellings, program_effects
-from brim.permissions.rules import Rule, allows, covers_text, forbids, format_rule, plain_name, quote_word
+from brim.permissions.operands import WRITERS, changed_by
+from brim.permissions.programs import canonical, program_effects
+from brim.permissions.rules import Rule, allows, covers_text, format_rule, plain_name, quote_word
 from brim.permissions.shell import parse_script
+from brim.permissions.spellings import kindred, other_spellings
 from brim.permissions.values import Call, Script
 from brim.permissions.verdict import Part
-from brim.permissions.words import Word, known, names
+from brim.permissions.words import Word, known, names, variants
 from brim.permissions.wrappers import wrapped
 
 _SUBCOMMANDS = names(
@@ -142,6 +145,10 @@ class BashJudge(DisguiseJudge):
             if texts and canonical(texts[0]) == "tee":
                 targets += [text for text in texts[1:] if not text.startswith("-")]
             self.written |= {os.path.basename(target) for target in targets if target not in NOTHING}
+            self.changed |= changed_by(call.words)
+            if texts and canonical(texts[0]) in WRITERS:
+                self.spaced |= any(re.search(r"[\s'\"\\]", text) for text in texts[1:])
+            self.spaced |= any(re.search(r"[\s'\"\\]", text) for text in targets)
             after = texts[texts.index("--") + 1 :] if "--" in texts else []
             self.dashed |= any(os.path.basename(text).startswith("-") for text in [*targets, *after])
             self.dashed |= any("/" in text and os.path.basename(text).startswith("-") for text in texts)
@@ -160,6 +167,8 @@ class BashJudge(DisguiseJudge):
             self.doubt(text, f"{found[0]} is written and run in one go")
 
     def assignment(self, text: str, name: str, values: Iterable[Word]) -> None:
+        if name == "PATH" and self.everything is not None and all(is_usual_path(value) for value in values):
+            return
         if not all(is_safe_value(name, value) for value in values):
             self.doubt(text, f"setting {name} can change what is run")
 
@@ -183,7 +192,8 @@ class BashJudge(DisguiseJudge):
             self.add(shown_text, "ask", "it is nested too deeply to judge")
             return
         name = words[0].text
-        if self.ruled(words, shown_text):
+        tamed = [self.tame(word, call) for word in words]
+        if self.ruled(tamed, shown_text, call=call, whole=not through):
             return
         if name is None or not name or words[0].glob or not name.isascii() or name != name.strip("! \t\n"):
             if name is None or words[0].glob:
@@ -195,14 +205,16 @@ class BashJudge(DisguiseJudge):
             self.doubt(shown_text, f"the command comes out of a variable: {words[0].raw}")
         base = plain_name(name)
         rule = self.allowed_by(words)
+        if (kin := kindred(words)) is not None and (rule is None or rule.pattern is None):
+            self.ruled(kin, shown_text, acts=f"{base} does what {kin[0].text} does")
         covers = rule is not None and (rule.exact() or self.names_inner(rule))
-        wrapper = wrapped(words, os.path.basename(name))
+        wrapper = wrapped(tamed, os.path.basename(name))
         effects = list(wrapper[1]) if wrapper is not None else []
         if os.path.basename(name) == "git":
-            effects += git_effects(words)
+            effects += (effect for form in variants(tamed) for effect in git_effects(form))
             self.foreign_repository(words, call, shown_text)
         elif wrapper is None:
-            effects += program_effects(words)
+            effects += (effect for form in variants(tamed) for effect in program_effects(form))
         if self.written:
             self.runs_written(base, words, shown_text)
         if "/" in base:
@@ -252,10 +264,16 @@ class BashJudge(DisguiseJudge):
             return False
         return len(pattern) > 2 and pattern[1].literal is not None and not pattern[1].literal.startswith("-")
 
-    def ruled(self, words: Sequence[Word], text: str, *, acts: str = "") -> bool:
-        """Deny and ask rules; True where one of them decided for sure. `acts`: why a command counts as these words."""
+    def ruled(
+        self, words: Sequence[Word], text: str, *, acts: str = "", call: Call | None = None, whole: bool = False
+    ) -> bool:
+        """Deny and ask rules; True where one of them decided for sure. `acts`: why a command counts as these words;
+        `whole`: the words are all of `call`, whose input may be one more."""
         name = words[0].text
         forms: list[Sequence[Word]] = [words]
+        if call is not None and whole:
+            given = [redirect.target for redirect in call.redirects if redirect.operator == "<"]
+            forms += [[*words, *given]] if given else []
         if name is not None:
             same = canonical(name)
             if same != name:
@@ -268,7 +286,7 @@ class BashJudge(DisguiseJudge):
             forms += other_spellings(words)
         for decision in ("deny", "ask"):
             for rule in self.bash[decision]:
-                if rule.pattern is None:
+                if rule.pattern is None or (rule.pattern == "env" and _runs_through_env(words)):
                     continue
                 if name is not None and words[0].glob:
                     first = rule.words()[0].literal or ""
@@ -280,9 +298,12 @@ class BashJudge(DisguiseJudge):
                     continue
                 called = rule.words()[0].literal
                 if called is not None and name is not None and canonical(called) == canonical(name):
-                    found = [forbids(rule, form) for form in (*forms, [known(called), *words[1:]])]
+                    spelled = [*forms, [known(called), *words[1:]]]
                 else:
-                    found = [forbids(rule, form) for form in forms]
+                    spelled = forms
+                found = [forbids(rule, form) for form in spelled]
+                if call is not None and "yes" not in found:
+                    found += [forbids_at(rule, form, call.cwds) for form in spelled]
                 if "yes" in found and not acts:
                     said = "denied by" if decision == "deny" else "the user wants to be asked:"
                     self.add(text, decision, f"{said} {rule.text}", rule.text)
@@ -359,8 +380,12 @@ class BashJudge(DisguiseJudge):
         """A shell script that is run from a file: what is denied in it is denied, as far as it can be read now."""
         path = target.text
         if path is None:
+            for each in target.choices:
+                self.script_file(each, call, script, depth, text, shebang=shebang)
+            if not target.choices:
+                self.doubt(text, f"which script {target.raw} is, is not known")
             return
-        if any(redirect.target.text == path for each in script.calls for redirect in each.redirects):
+        if {*path.split("/"), "*"} & self.changed or os.path.basename(path) in self.written:
             self.doubt(text, f"{path} is written and run in one go")
             return
         for cwd in call.cwds:
@@ -431,6 +456,15 @@ class BashJudge(DisguiseJudge):
         if base in SILENT:
             return all(self.stays(word, call) for word in reads)
         return all(self.stays(word, call) for word in [*words[1:], *reads])
+
+
+def _runs_through_env(words: Sequence[Word]) -> bool:
+    """Whether `env` runs a command; a rule about `env` alone is about what it shows."""
+    return (
+        words[0].text is not None
+        and os.path.basename(words[0].text) == "env"
+        and bool((wrapped(words, "env") or (0,))[0])
+    )
 
 
 def _operators_tight(text: str) -> str:

@@ -24,7 +24,7 @@ def paths_in(word: Word, *, pieces: bool = True) -> list[tuple[str, bool]]:
         value = text.partition("=")[2]
         found.append((value, value.startswith("~")))
     if pieces and re.search(r"[,:]", text) and not re.search(r"\s", text):
-        found += [(piece.rpartition("=")[2], False) for piece in re.split(r"[,:]", text)]
+        found += [(piece.rpartition("=")[2], word.tilde and not at) for at, piece in enumerate(re.split(r"[,:]", text))]
     found += [(path[1:], False) for path, _ in list(found) if path.startswith("@")]
     return [(path, tilde) for path, tilde in dict.fromkeys(found) if path]
 
@@ -32,6 +32,10 @@ def paths_in(word: Word, *, pieces: bool = True) -> list[tuple[str, bool]]:
 def folders_of(words: Sequence[Word], cwd: str | None, root: str) -> list[str | None]:
     """The folders that a command's paths may start from: where it runs, and what `-C` names."""
     found = [cwd]
+    if canonical(words[0].text or "") == "ln" and (last := words[-1].text) is not None and cwd is not None:
+        # what a symbolic link says is read from where the link lies
+        there = os.path.join(cwd, last)
+        return [cwd, there if os.path.isdir(there) else os.path.dirname(there)]
     if canonical(words[0].text or "") not in ("git", "tar", "make", "ninja", "gmake"):
         return found
     at: str | None = cwd
@@ -62,6 +66,39 @@ def known_to_git(words: Sequence[Word]) -> list[Word]:
         if word.text is not None
         or (shows and not (word.harmless and index < ended and not word.head and re.match(r'"?(\$\(|`)', word.raw)))
     ]
+
+
+_VERBS_ONLY = names(
+    "npm pnpm yarn bun cargo go make docker podman kubectl terraform gradle mvn dotnet bundle rails mix gh"
+)
+
+
+def is_no_file(words: Sequence[Word], position: int) -> bool:
+    """Whether a word is a subcommand, a target or a module, wherever the command runs."""
+    name = canonical(words[0].text or "")
+    text = words[position].text or "."
+    if name == "git":
+        verb = strip_globals(words)[1:2]
+        return bool(verb) and verb[0] is words[position]
+    if name == "python":
+        return words[position - 1].text == "-m"
+    return name in _VERBS_ONLY and re.fullmatch(r"[a-z][\w:-]*", text) is not None
+
+
+def volumes(words: Sequence[Word]) -> list[str]:
+    """The folders that a container is given: `docker run -v ~/x:/x`."""
+    if canonical(words[0].text or "") not in ("docker", "podman", "nerdctl"):
+        return []
+    found: list[str] = []
+    for position, word in enumerate(words[1:], 1):
+        text = word.text or word.head
+        before = words[position - 1].text
+        if before in ("-v", "--volume") or text.startswith(("-v", "--volume=")):
+            path = re.sub(r"^(-v|--volume=)", "", text).split(":")[0]
+            found.append(os.path.expanduser(path) if word.tilde else path)
+        elif before == "--mount" or text.startswith("--mount="):
+            found += re.findall(r"(?:src|source)=([^,]*)", text)
+    return [path for path in found if path.startswith(("/", "."))]
 
 
 def pattern_of(words: Sequence[Word]) -> int | None:
@@ -116,6 +153,26 @@ def written_places(name: str, words: Sequence[Word]) -> set[int]:
 _GIT_WRITES = names("clone init worktree checkout restore mv rm apply checkout-index archive bundle submodule")
 
 
+_CHANGES_NOTHING = names("mkdir chmod chown chgrp rm rmdir touch shred")
+_GIT_CHANGES = names("apply am checkout switch restore stash pull merge rebase reset cherry-pick revert")
+_UNPACKS = names("tar unzip 7z patch rsync cpio wget curl")
+
+
+def changed_by(words: Sequence[Word]) -> set[str]:
+    """The names of files that a command may give other contents, `*` where it may be any: what it runs later in the same
+    line is not what lies there now."""
+    name = canonical(words[0].text or "") if words else ""
+    verb = next((word.text for word in strip_globals(words)[1:2]), None) if name == "git" else None
+    if name in _UNPACKS or verb in _GIT_CHANGES:
+        return {"*"}
+    if name in ("sed", "sort") and not any(re.match(r"-\w*[io]|--(in|out)", word.text or "-i") for word in words[1:]):
+        return set()
+    if name in WRITERS - _CHANGES_NOTHING or name in _REWRITES:
+        texts = [word.text or "*" for word in words[1:]]
+        return {os.path.basename(text.rpartition("=")[2]) or "*" for text in texts if not text.startswith("-")}
+    return set()
+
+
 def included(name: str, words: Sequence[Word]) -> list[str]:
     """Globs of the names that a search keeps to, `*` where it says none."""
     globs: list[str] = []
@@ -136,7 +193,7 @@ _RG_FLAGS = re.compile(
 )
 
 
-def _searched_by_rg(words: Sequence[Word]) -> list[str]:
+def searched_by_rg(words: Sequence[Word]) -> list[str]:
     """The places that a call of rg names to search; none where it is not certain which of its words they are."""
     places: list[str] = []
     pattern = False
@@ -154,16 +211,40 @@ def _searched_by_rg(words: Sequence[Word]) -> list[str]:
     return places if pattern else places[1:]
 
 
+def swept(words: Sequence[Word], cwd: str) -> list[str]:
+    """The folders that such a command goes through; none where it names only places that are no folders."""
+    name = canonical(words[0].text or "")
+    named = [word.text for word in words[1:] if word.text and not word.text.startswith("-")]
+    below = [each for each in named if os.path.isdir(os.path.join(cwd, os.path.expanduser(each)))]
+    if below or any(word.text is None for word in words[1:]):
+        return below or ["."]
+    if name in ("cp", "scp", "mv", "ln", "chmod", "chown", "diff"):
+        return []
+    pattern = pattern_of(words)
+    if (
+        name == "grep"
+        and pattern is not None
+        and any(word.text and not word.text.startswith("-") for word in words[pattern + 1 :])
+    ):
+        return []
+    return [] if name == "rg" and searched_by_rg(words) else ["."]
+
+
 def goes_below(words: Sequence[Word], folders: Sequence[str | None], root: str) -> bool:
     """Whether a command takes all that lies below a folder."""
     name = canonical(words[0].text or "")
     places = [word.text or "" for word in words[1:] if word.text and not word.text.startswith("-")]
 
     def are_folders(paths: Sequence[str]) -> bool:
-        return any(os.path.isdir(os.path.join(cwd or root, each)) for cwd in folders for each in paths)
+        return any(
+            os.path.isdir(os.path.join(cwd or root, os.path.expanduser(each))) for cwd in folders for each in paths
+        )
 
     if name == "rg":
-        files = _searched_by_rg(words)
+        given = [word.text or word.head for word in words[1:]]
+        if "--files" in given and not any(re.match(r"-\w*[uL.]|--(hid|no-ig|unr|fol|pre)|$", text) for text in given):
+            return False  # names that nobody hid, not what is in them
+        files = searched_by_rg(words)
         return not files or are_folders(files)
     if name in ("ag", "ack", "zip", "rsync", "7z", "rgrep", "ugrep"):
         return True
@@ -173,10 +254,15 @@ def goes_below(words: Sequence[Word], folders: Sequence[str | None], root: str) 
             "--no-index" in texts and are_folders(places)
         )
     if name == "tar":
-        return any(re.match(r"-?\w*[cru]|--(create|append|update)", word.text or "-c") for word in words[1:3])
+        first = words[1].text if len(words) > 1 else None
+        return re.match(r"\w*[cru]", first or "c") is not None or any(
+            re.match(r"-\w*[cru]|--(create|append|update)", word.text or "-c") for word in words[1:3]
+        )
     if name in ("diff", "sdiff", "diff3"):
         return any(word.text is None and word.head != "/dev/fd/" for word in words[1:]) or are_folders(places)
-    return name in ("grep", "cp", "scp", "mv", "chmod", "chown") and any(
+    if name in ("mv", "ln"):
+        return are_folders(places)
+    return name in ("grep", "cp", "scp", "chmod", "chown") and any(
         (word.text is None and word.may_be_option() and not word.fed)
         or re.fullmatch(r"-\w*[rRad].*|--(recursive|archive|d.*)", word.text or "")
         or word.text == "recurse"

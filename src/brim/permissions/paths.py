@@ -95,9 +95,30 @@ def _compiled(pattern: str, workspace: str, broad: bool, fold: bool) -> tuple[re
         whole = fixed if text.startswith("/") else f"{root}/{fixed}"
         for each in {whole, _resolved_head(whole)}:
             found.append(re.compile(_normal(_regex(each, broad), fold), re.DOTALL))
-        if broad and "/" not in text:
-            found.append(re.compile(_normal(".*/" + _regex(fixed, broad), fold), re.DOTALL))
+        if broad and (anywhere := name_anywhere(fixed)) is not None:
+            found.append(re.compile(_normal(".*/" + _regex(anywhere, broad), fold), re.DOTALL))
     return tuple(found)
+
+
+def name_anywhere(pattern: str) -> str | None:
+    """What of a pattern that forbids is meant in any folder, outside the workspace as well: `.env`, `**/.env`."""
+    if pattern.startswith("**/"):
+        return pattern[3:]
+    return None if "/" in pattern else pattern
+
+
+def absolute_patterns(rule: Rule, workspace: Path) -> list[str]:
+    """The patterns of a deny or ask rule, each from the root on."""
+    root = os.path.realpath(workspace)
+    made: list[str] = []
+    for text in spellings(rule.pattern or "**", True):
+        fixed = text
+        while fixed.startswith("./"):
+            fixed = fixed[2:]
+        made.append(text if text.startswith("/") else f"{root}/{fixed}")
+        if (anywhere := name_anywhere(fixed)) is not None:
+            made.append(f"/**/{anywhere}")
+    return made
 
 
 def spellings(pattern: str, broad: bool) -> list[str]:

@@ -79,6 +79,8 @@ RISKS: Mapping[str, Risks] = {
     "yq": Risks({"-i": "doubt", "--inplace": "doubt", "--in-place": "doubt", "-s": "doubt", "--split-exp": "doubt"}, "opI"),
     "jq": Risks({"--from-file": "read", "-f": "read"}, "L"),
     "date": Risks({"-s": "doubt", "--set": "doubt"}, "dfr"),
+    "mypy": Risks({"--python-executable": "doubt", "--install-types": "doubt", "--junit-xml": "write",
+                   "--cache-dir": "write"}, "mpc", safe=("--python-version",)),
     "file": Risks({"-C": "doubt", "--compile": "doubt", "-z": "doubt", "-Z": "doubt"}, "efFmP"),
     "tcpdump": Risks({"-z": "doubt", "-w": "write"}, "BcCEFGijmMQrsTVy"),
     "pytest": Risks({"--basetemp": "doubt", "--rootdir": "doubt", "-c": "doubt", "--confcutdir": "doubt",
@@ -113,38 +115,6 @@ def canonical(name: str) -> str:
     bare = name.rpartition("/")[2].lower() if name.rpartition("/")[2].lower() != "r" else name.rpartition("/")[2]
     bare = re.sub(r"(?<=[a-z+])(-?\d+(\.\d+)+|-\d+)$", "", bare)
     return _SAME_AS.get(bare, bare)
-
-
-_VERBS: Mapping[str, Mapping[str, str]] = {
-    "npm": {
-        **dict.fromkeys(("i", "in", "ins", "inst", "insta", "instal", "isnt", "isnta", "isntal", "isntall", "add"), "install"),
-        **dict.fromkeys(("rm", "r", "un", "unlink", "remove"), "uninstall"), **dict.fromkeys(("t", "tst"), "test"),
-        **dict.fromkeys(("run-script", "rum", "urn"), "run"), **dict.fromkeys(("up", "upgrade", "udpate"), "update"),
-        "x": "exec", "c": "config", "pub": "publish", "ic": "ci", "clean-install": "ci", "author": "owner",
-    },
-    "cargo": {"b": "build", "t": "test", "r": "run", "c": "check", "d": "doc", "rm": "remove"},
-    "git": {"stage": "add"},
-}  # fmt: skip
-"""Other names of subcommands."""
-
-
-def other_spellings(words: Sequence[Word]) -> Iterator[list[Word]]:
-    """The same command in other words, for rules that deny: `npm i` is `npm install`, `apt-get` is `apt`."""
-    name = (words[0].text or "").rpartition("/")[2]
-    verb = words[1].text or "" if len(words) > 1 else ""
-    family = "npm" if name in ("pnpm", "yarn", "bun") else name
-    if verb in _VERBS.get(family, {}):
-        yield [words[0], known(_VERBS[family][verb]), *words[2:]]
-    if (
-        name in ("docker", "podman")
-        and verb in ("container", "image", "volume", "network", "system")
-        and len(words) > 2
-    ):
-        yield [words[0], *([known("rmi")] if (verb, words[2].text) == ("image", "rm") else [words[2]]), *words[3:]]
-    if name.endswith("-compose"):
-        yield [known(name.removesuffix("-compose")), known("compose"), *words[1:]]
-    if name in ("apt-get", "apt"):
-        yield [known("apt" if name == "apt-get" else "apt-get"), *words[1:]]
 
 
 def program_effects(words: Sequence[Word]) -> Iterator[Effect]:
@@ -336,6 +306,19 @@ def _eats_input(words: Sequence[Word]) -> Iterator[Effect]:
     yield Effect("doubt", why=f"{words[0].text} runs what it is given")
 
 
+def _history(words: Sequence[Word]) -> Iterator[Effect]:
+    """A list of what was run is harmless; all else runs it, or changes what can be run."""
+    given = [word.text for word in words[1:]]
+    listed = given[:1] == ["-l"] if words[0].text == "fc" else given == [] or (given[0] or "").isdigit()
+    if not listed:
+        yield from _eats_input(words)
+
+
+def _crontab(words: Sequence[Word]) -> Iterator[Effect]:
+    if [word.text for word in words[1:]] != ["-l"]:
+        yield from _eats_input(words)
+
+
 def _shopt(words: Sequence[Word]) -> Iterator[Effect]:
     for word in words[1:]:
         if word.text is None or re.search(r"glob|nocase|alias|extdebug|lastpipe", word.text):
@@ -373,7 +356,7 @@ def _mapfile(words: Sequence[Word]) -> Iterator[Effect]:
 
 
 _RUNS_BY_NAME = re.compile(
-    r"--(?:e(?:val|xec|xecute)|shell-escape|init-hook|post-renderer|pre|to-command|.*-(?:program|command|cmd|hook|exec|pager|editor"
+    r"--(?!no-)(?:e(?:val|xec|xecute)|shell-escape|init-hook|post-renderer|pre|to-command|.*-(?:program|command|cmd|hook|exec|pager|editor"
     r"|wrapper|escape|eval))|-(?:shell-escape|enable-write18|wrapper)"
 )
 
@@ -413,7 +396,14 @@ def _pytest(words: Sequence[Word]) -> Iterator[Effect]:
             kept.pop()
         elif not (word.text or "").startswith("-pno:"):
             kept.append(word)
+    for at in range(len(kept) - 1, 0, -1):
+        if kept[at - 1].text in ("-o", "--override-ini") and _TELLS.match(kept[at].text or ""):
+            del kept[at - 1 : at + 1]
     yield from effects_of(RISKS["pytest"], kept)
+
+
+_TELLS = re.compile(r"(log_|console_|asyncio_|timeout|xfail_|junit_f)\w*=")
+"""Settings of pytest that only say how it tells or waits."""
 
 
 def _json_tool(words: Sequence[Word]) -> Iterator[Effect]:
@@ -439,7 +429,8 @@ HANDLERS: Mapping[str, Handler] = {
     "podman": _docker, "kubectl": _docker, "nerdctl": _docker, "truncate": _truncate,
     "mkdir": _with_mode, "install": _with_mode, "mkfifo": _with_mode,
     "gcc": _gcc, "cmake": _cmake, "apt": _apt, "apt-get": _apt,
-    **dict.fromkeys(names("run-parts alias hash enable bind complete fc history"), _eats_input),
+    **dict.fromkeys(names("run-parts alias hash enable bind complete"), _eats_input), "fc": _history, "history": _history,
+    "crontab": _crontab,
     "source": _source, ".": _source, "shopt": _shopt,
     **dict.fromkeys(names("unset read export declare typeset local readonly getopts test [ printf wait"), _sets_names),
     "mapfile": _mapfile, "readarray": _mapfile,

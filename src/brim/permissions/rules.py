@@ -17,7 +17,6 @@ argument. The text of a rule is kept as it was given: what is shown is what is s
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
@@ -28,27 +27,22 @@ from brim.errors import UsageError
 from brim.permissions.words import Word
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
-Match: TypeAlias = Literal["yes", "maybe", "no"]
 
 TOOLS = ("bash", "read", "write", "edit", "grep", "glob", "recall")
 _FORM = re.compile(r"\s*([A-Za-z_*][\w.*-]*)\s*\((.*)\)\s*", re.DOTALL)
-_LONG_OF_SHORT: dict[str, tuple[str, ...]] = {
-    "f": ("force",), "r": ("recursive", "R"), "R": ("recursive", "r"), "v": ("verbose",), "n": ("dry-run", "no-verify"),
-    "i": ("in-place", "interactive"), "a": ("all",), "g": ("global",), "d": ("delete",),
-    "o": ("output",), "X": ("request",), "T": ("upload-file",), "y": ("yes",), "c": ("command", "config"), "e": ("eval",),
-}  # fmt: skip
-"""What a letter is long for, in the programs that people write rules about."""
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
 
 
 class PatternWord(msgspec.Struct, frozen=True):
     """One word of a pattern: `regex` over a whole word, or any words at all (`star`). `literal`: its text without globs;
-    `open`: as the last one it covers what follows, too (`test*`, but not `src/*`, which is about a path)."""
+    `open`: as the last one it covers what follows, too (`test*`, but not `src/*`, which is about a path); `stem`: its text
+    up to a star at its end."""
 
     regex: str
     star: bool
     literal: str | None
     open: bool = False
+    stem: str = ""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -176,7 +170,8 @@ def split_pattern(pattern: str, *, colon: bool = True, always: bool = False) -> 
 def _pattern_word(regex: str, literal: str, plain: bool) -> PatternWord:
     star = regex == ".*" and not plain
     opens = regex.endswith(".*") and not (plain or star or "/" in literal)
-    return PatternWord(regex, star, literal if plain else None, opens)
+    stem = literal if plain or re.escape(literal) + ".*" == regex else ""
+    return PatternWord(regex, star, literal if plain else None, opens, stem)
 
 
 def quote_word(text: str) -> str:
@@ -219,47 +214,6 @@ def plain_name(name: str) -> str:
     return base if folder in _TRUSTED_FOLDERS else name
 
 
-def forbids(rule: Rule, words: Sequence[Word]) -> Match:
-    """Whether a deny or ask rule for bash covers a command; "maybe" where a word is not known before it runs."""
-    pattern = list(rule.words())
-    while len(pattern) > 1 and pattern[-1].star:
-        pattern.pop()
-    if not words:
-        return "no"
-    if rule.pattern is not None and "*" in rule.pattern and _as_text(rule.pattern, words):
-        return "yes"
-    name = words[0].text
-    first = pattern[0]
-    if name is None:
-        return "maybe"
-    names = {name.casefold(), os.path.basename(name).casefold()}
-    if not any(
-        re.fullmatch(first.regex.casefold() if first.literal else first.regex, each, re.DOTALL) for each in names
-    ):
-        return "no"
-    found: Match = "yes"
-    for want in pattern[1:]:
-        if want.literal and want.literal.startswith("-") and len(want.literal) > 1:
-            found = _weaker(found, _has_option(want.literal, words[1:]))
-    places = [
-        word for word in pattern[1:] if not (word.literal and word.literal.startswith("-") and len(word.literal) > 1)
-    ]
-    if found == "no":
-        return "no"
-    try:
-        short = os.path.basename(name) in ("npm", "pnpm", "hg", "vagrant", "ip", "cargo")
-        return _weaker(found, _aligned(places, words[1:], after_option=False, first=short))
-    except RecursionError:  # thousands of words
-        return "maybe"
-
-
-def _as_text(pattern: str, words: Sequence[Word]) -> bool:
-    """Whether a pattern with stars covers the command as one text: `*--no-verify*`, `git commit * -n *`."""
-    if any(word.text is None for word in words):
-        return False
-    return covers_text(pattern, " ".join(word.text or "" for word in words))
-
-
 def covers_text(pattern: str, text: str) -> bool:
     """Whether a pattern whose stars are any characters covers a whole text. Linear in the text, whatever the pattern."""
     first, *others = pattern.split("*")
@@ -275,87 +229,3 @@ def covers_text(pattern: str, text: str) -> bool:
             return False
         position = found + len(piece)
     return len(text) - position >= len(last) and text.endswith(last)
-
-
-def _weaker(one: Match, other: Match) -> Match:
-    order: tuple[Match, ...] = ("no", "maybe", "yes")
-    return min(one, other, key=order.index)
-
-
-def _stronger(one: Match, other: Match) -> Match:
-    order: tuple[Match, ...] = ("no", "maybe", "yes")
-    return max(one, other, key=order.index)
-
-
-def _aligned(
-    pattern: Sequence[PatternWord], words: Sequence[Word], *, after_option: bool, first: bool = False
-) -> Match:
-    """Places of a pattern against the words that are no options; a word after an option may be its value."""
-    if not pattern:
-        return "yes"
-    if not words:
-        return "yes" if all(want.star for want in pattern) else "no"
-    want, word = pattern[0], words[0]
-    if want.star:
-        return _stronger(
-            _aligned(pattern[1:], words, after_option=after_option), _aligned(pattern, words[1:], after_option=False)
-        )
-    if word.text is None:
-        return "maybe"
-    if word.text.startswith("-") and word.text != "-":
-        left = _aligned(pattern, words[1:], after_option="=" not in word.text, first=first)
-        value = word.text.partition("=")[2] if word.text.startswith("--") else word.text[2:]
-        if left == "yes" or not value or re.fullmatch(want.regex, value, re.DOTALL | re.IGNORECASE) is None:
-            return left
-        return _stronger(left, _aligned(pattern[1:], words[1:], after_option=False))  # `-XDELETE` is `-X DELETE`
-    best: Match = "no"
-    text = word.text
-    if re.fullmatch(want.regex, text, re.DOTALL | re.IGNORECASE) or _same_path(want, text):
-        best = _aligned(pattern[1:], words[1:], after_option=False)
-    elif word.glob and want.literal is not None:
-        best = "maybe"
-    elif first and want.literal is not None and len(text) > 1 and want.literal.startswith(text):
-        best = "maybe"  # npm and others take a subcommand by its first letters
-    is_path = want.literal is not None and (
-        want.literal.startswith("~") or re.search(r"[/.]", want.literal) is not None
-    )
-    if best == "no" and is_path and text.endswith(f"/{(want.literal or '').removeprefix('./')}"):
-        best = "maybe"  # the same name in some folder, which may be this one
-    if best != "yes" and (after_option or is_path):
-        best = _stronger(best, _aligned(pattern, words[1:], after_option=False))
-    return best
-
-
-def _same_path(want: PatternWord, text: str) -> bool:
-    return want.literal is not None and "/" in want.literal + text and _plain_path(want.literal) == _plain_path(text)
-
-
-def _plain_path(path: str) -> str:
-    return os.path.normpath(re.sub("/+", "/", path))
-
-
-def _has_option(wanted: str, words: Sequence[Word]) -> Match:
-    """Whether the options of a command hold the wanted ones, in whatever order, cluster or abbreviation."""
-    hidden = any(word.text is None for word in words)
-    given = [word.text for word in words if word.text is not None and word.text.startswith("-")]
-    if words and words[0].text == "push":  # git takes `+main` for --force, `:main` for --delete
-        refs = [word.text or "" for word in words[1:]]
-        given += ["-f"] * any(ref.startswith("+") for ref in refs) + ["-d"] * any(ref.startswith(":") for ref in refs)
-    if wanted in given:
-        return "yes"
-    shorts = {letter for each in given if not each.startswith("--") for letter in each[1:]}
-    longs = [each[2:].partition("=")[0] for each in given if each.startswith("--") and len(each) > 3]
-    if wanted.startswith("--"):
-        name = wanted[2:].partition("=")[0]
-        letters = {short for short, long in _LONG_OF_SHORT.items() if name in long}
-        met = any(name.startswith(each) or each.startswith(name) for each in longs) or bool(letters & shorts)
-    else:
-        met = all(
-            letter in shorts
-            or any(other in shorts for other in _LONG_OF_SHORT.get(letter, ()))
-            or any(long.startswith(each) for long in _LONG_OF_SHORT.get(letter, ()) for each in longs)
-            for letter in wanted[1:]
-        )
-        if wanted == "-D":
-            met = met or all({letter, long} & {*shorts, *longs} for letter, long in (("d", "delete"), ("f", "force")))
-    return "yes" if met else "maybe" if hidden else "no"

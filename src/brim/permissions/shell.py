@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from brim.permissions.values import Call, Redirect, Script, Values, nodes_of
+from brim.permissions.values import Call, Redirect, Script, Values, nodes_of, passes_lines
 from brim.permissions.words import UNKNOWN, Segment, Word, build_words, decode_bare, names
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class _Reader(Values):
                 self.visit(child)
                 self.feed = ()
                 last = self.script.calls[-1].words if simple and self.script.calls else ()
-                feed = feed if feed and _passes_lines(last) else last
+                feed = feed if feed and passes_lines(last) else last
             if node.type == "pipeline":
                 self.cwds = before
         self.cwds = before
@@ -395,21 +395,10 @@ class _Reader(Values):
             self.doubt("arithmetic evaluates an index")
 
 
-def _passes_lines(words: Sequence[Word]) -> bool:
-    """Whether a command in a pipe hands on some of the lines it gets, unchanged."""
-    texts = [word.text or "x" for word in words]
-    if texts[:1] in (["sort"], ["uniq"], ["head"], ["tail"]):
-        return all(re.fullmatch(r"-[a-bd-z]*\d*|\d+", text) and text != "-o" for text in texts[1:])
-    options = [text for text in texts[1:] if text.startswith("-")]
-    return texts[:1] == ["grep"] and len(texts) == len(options) + 2 and all(
-        re.fullmatch(r"-[vEiFwxP]+", text) for text in options
-    )  # fmt: skip
-
-
 def _may_move(words: Sequence[Word]) -> bool:
     """Whether what this shell runs out of a text or a file may go to another folder."""
     if words[0].text in ("source", "."):
-        return True
+        return len(words) != 2 or re.fullmatch(r"[\w./-]*bin/activate", words[1].text or "") is None
     return any(word.text is None or re.search(r"\b(cd|pushd|popd|source)\b|\\|['\"]|\$|(^|\s)\.\s", word.text)
                for word in words[1:])  # fmt: skip
 

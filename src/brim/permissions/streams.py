@@ -170,7 +170,7 @@ def sed_effects(words: Sequence[Word]) -> Iterator[Effect]:
     if changes:
         yield from (Effect("write", (each,), "sed -i changes files", changes) for each in operands or [UNKNOWN])
     for script in scripts:
-        if script.text is None or not sed_is_plain(script.text):
+        if not sed_is_plain(script.text if script.text is not None else script.sample.replace("\0", "1") or "w"):
             yield Effect("doubt", why=f"the sed program {script.raw[:60]} may write files or run commands")
 
 

@@ -24,6 +24,11 @@ _PLAIN_OUTPUT = re.compile(
     r"|git rev-list --count [\w./^~@-]*|git merge-base [A-Za-z][\w./-]* [A-Za-z][\w./-]*|git branch --show-current"
     r"|(?:[^;&`$()\n]*\| *)?wc -[lwc]+(?: [^;&`$()|\n]*)?"
 )
+_NUMBER = re.compile(
+    r"nproc|date( -u)? [\"']?\+(%[YmdHMSsFTyjNu]|[:_.-])*[\"']?|git rev-list --count [\w./^~@-]*"
+    r"|([^;&`$()\n]*\| *)?wc -[lwc](\s*<\s*[\w./-]+)?"
+)
+"""What prints a number, or a date of digits."""
 _BARE = ("word", "number", "variable_name", "special_variable_name", "file_descriptor")
 _RAW_STRING = re.compile(r"'[^']*'")
 _ANSI_STRING = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -93,6 +98,33 @@ def _is_for_read(node: Node) -> bool:
     return name is not None and name.text == b"read"
 
 
+def _fed_loop(node: Node) -> Node | None:
+    """What feeds the loop whose condition a `read` is, through a pipe or from a process: `find . | while read f; do …`."""
+    loop = node.parent
+    if loop is None or loop.type != "while_statement" or loop.child_by_field_name("condition") != node:
+        return None
+    above = loop.parent
+    if above is not None and above.type == "pipeline" and len(above.named_children) == 2:
+        return above.named_children[0] if above.named_children[1] == loop else None
+    if above is not None and above.type == "redirected_statement" and len(above.named_children) == 2:
+        target = above.named_children[1].child_by_field_name("destination")
+        return target if target is not None and target.type == "process_substitution" else None
+    return None
+
+
+def _of_a_path(words: Sequence[Word]) -> str | None:
+    """What `dirname` and `basename` make of a path that is known."""
+    texts = [word.text for word in words if word.text is not None and not word.glob and not word.tilde]
+    if len(texts) != len(words) or len(texts) not in (2, 3) or texts[1].startswith("-") or not texts[1].strip("/"):
+        return None
+    folder, name = os.path.split(texts[1].rstrip("/"))
+    if texts[0] == "dirname" and len(texts) == 2:
+        return folder or "."
+    if texts[0] == "basename":
+        return name.removesuffix(texts[2]) if len(texts) == 3 and name != texts[2] else name
+    return None
+
+
 class Values:
     """The source of a script, what it assigns, and its words. `doubt` collects what cannot be judged."""
 
@@ -108,6 +140,7 @@ class Values:
         self.literal_code = False
         self.evaluates = False
         self.feed: tuple[Word, ...] = ()
+        self.looped: list[tuple[str, Node]] = []
         self.last_starts = self.cwds
 
     def text(self, node: Node) -> str:
@@ -305,6 +338,8 @@ class Values:
                             self.doubt(f"{self.text(node).split()[0]} {option} changes what a variable means")
             elif kind == "command":
                 self.collect_command(node)
+        for name_text, source in self.looped:
+            self.assign(name_text, Word("…", None, splits=True, listed=self.output_of(source)))
 
     def collect_command(self, node: Node) -> None:
         name_node = node.child_by_field_name("name")
@@ -314,6 +349,13 @@ class Values:
         arguments = [self.text(child).strip("'\"") for child in node.children_by_field_name("argument")]
         if name in ("builtin", "command") and arguments:
             name, arguments = arguments[0], arguments[1:]
+        if name == "read" and (loop := _fed_loop(node)) is not None:
+            variables = [each for each in arguments if re.fullmatch(r"[A-Za-z_]\w*", each)]
+            if len(variables) == 1 and all(
+                re.fullmatch(r"-r?d?|-r|", each) for each in arguments if each not in variables
+            ):
+                self.looped.append((variables[0], loop))
+                return
         if name in _SETTERS or (name == "printf" and any(a.startswith("-v") for a in arguments)):
             for argument in [*arguments, "REPLY", "MAPFILE", "OPTARG", "COPROC"]:
                 if "$" in argument or "`" in argument:
@@ -370,12 +412,16 @@ class Values:
         if kind in ("simple_expansion", "expansion"):
             return [self.expansion(node, quoted)]
         if kind == "arithmetic_expansion":
-            return [Segment(None, quoted, harmless=True)]
+            return [Segment(None, quoted, harmless=True, sample="\0")]
         if kind == "command_substitution":
             inner = re.sub(r"\s+2>\s*/dev/null", "", text[2:-1] if text.startswith("$(") else text[1:-1]).strip()
             if inner == "pwd" and not self.busy:
                 return [self.value("PWD", quoted)]
-            return [Segment(None, quoted, harmless=_PLAIN_OUTPUT.fullmatch(inner) is not None)]
+            listed = self.output_of(node)
+            if (name := _of_a_path(listed)) is not None:
+                return [Segment(name, quoted, computed=True)]
+            sample = "\0" if _NUMBER.fullmatch(inner) else ""
+            return [Segment(None, quoted, _PLAIN_OUTPUT.fullmatch(inner) is not None, listed=listed, sample=sample)]
         if kind == "process_substitution":
             return [Segment("/dev/fd/", True), Segment(None, True, harmless=True)]
         if kind == "brace_expression":
@@ -402,6 +448,26 @@ class Values:
         made.append(Segment(decode_double(self.source[position : node.end_byte - 1].decode("utf-8", "replace")), True))
         return made
 
+    def output_of(self, node: Node) -> tuple[Word, ...]:
+        """The words of the one command that makes what a substitution or a pipe hands on; none where it is not that simple."""
+        kind = node.type
+        if kind in ("command_substitution", "process_substitution"):
+            return self.output_of(node.named_children[0]) if len(node.named_children) == 1 else ()
+        if kind == "redirected_statement":
+            body = node.child_by_field_name("body")
+            quiet = all(
+                re.fullmatch(r"2>\s*/dev/null", self.text(each)) for each in node.children_by_field_name("redirect")
+            )
+            return self.output_of(body) if body is not None and quiet else ()
+        if kind == "pipeline":
+            first, *others = node.named_children
+            return self.output_of(first) if all(passes_lines(self.output_of(each)) for each in others) else ()
+        plain = kind == "command" and not any(
+            each.type in ("variable_assignment", "file_redirect", "herestring_redirect", "subshell")
+            for each in node.children
+        )
+        return tuple(word for child in node.named_children for word in self.words(child)) if plain else ()
+
     def joined(self, node: Node) -> list[Segment]:
         made: list[Segment] = []
         position = node.start_byte
@@ -420,7 +486,7 @@ class Values:
         if found is not None:
             return self.value(found[1], quoted)
         if re.fullmatch(r"\$\{#\w+(\[[@*]\])?\}", text):
-            return Segment(None, quoted, harmless=True)
+            return Segment(None, quoted, harmless=True, sample="\0")
         if text.startswith("${!") or re.search(r"@[PAKk]\}$", text):
             self.doubt(f"{text} means something else by the time it runs")
         cut = re.match(r"\$\{(\w+)(?:%|\^|,)", text)
@@ -433,7 +499,7 @@ class Values:
     def value(self, name: str, quoted: bool) -> Segment:
         """What is known of a variable: its one value; else whether it can hide an option."""
         if name in _FIXED:
-            return Segment(None, quoted, harmless=True)
+            return Segment(None, quoted, harmless=True, sample="\0" if name in "?#" else "")
         if self.wild or name.isdigit() or name in "@*!" or name in self.busy:
             return Segment(None, quoted)
         values = self.assigned.get(name)
@@ -457,4 +523,18 @@ class Values:
             for word in made
         )
         known = all(word.text is not None and not word.tilde for word in made) and len(made) <= 50
-        return Segment(None, quoted, harmless=harmless, choices=tuple(made) if known else ())
+        one = made[0] if len(made) == 1 else UNKNOWN
+        return Segment(
+            None, quoted, harmless, choices=tuple(made) if known else (), listed=one.listed, sample=one.sample
+        )
+
+
+def passes_lines(words: Sequence[Word]) -> bool:
+    """Whether a command in a pipe hands on some of the lines it gets, unchanged."""
+    texts = [word.text or "x" for word in words]
+    if texts[:1] in (["sort"], ["uniq"], ["head"], ["tail"]):
+        return all(re.fullmatch(r"-[a-bd-z]*\d*|\d+", text) and text != "-o" for text in texts[1:])
+    options = [text for text in texts[1:] if text.startswith("-")]
+    return texts[:1] == ["grep"] and len(texts) == len(options) + 2 and all(
+        re.fullmatch(r"-[vEiFwxP]+", text) for text in options
+    )  # fmt: skip

@@ -7,7 +7,8 @@ could turn into: an option, several words, another command.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import product
 
 import msgspec
 
@@ -23,7 +24,8 @@ class Word(msgspec.Struct, frozen=True):
     `splits`: may become several words or none; `harmless`: unknown, but set by nobody in this script (`$HOME`, `$?`, a
     hash); `glob`: `text` is a pattern that the shell turns into file names; `tilde`: begins with an unquoted `~`;
     `computed`: its text came out of a variable; `found`: it stands for what a search finds, a glob of names and folders;
-    `fed`: a line of what xargs reads; `choices`: the words it is one of.
+    `fed`: a line of what xargs reads; `choices`: the words it is one of; `listed`: the words of the command whose output it
+    comes out of; `sample`: its text with a NUL for each number or date, where only those are unknown.
     """
 
     raw: str
@@ -37,6 +39,8 @@ class Word(msgspec.Struct, frozen=True):
     found: tuple[str, ...] = ()
     fed: bool = False
     choices: tuple[Word, ...] = ()
+    listed: tuple[Word, ...] = ()
+    sample: str = ""
 
     def may_be_option(self) -> bool:
         """Whether it can reach a program as an option that nobody sees here."""
@@ -45,6 +49,16 @@ class Word(msgspec.Struct, frozen=True):
         if self.splits and not self.harmless:
             return True
         return self.head.startswith("-") or (not self.head and not self.harmless)
+
+
+def variants(words: Sequence[Word]) -> list[list[Word]]:
+    """A command in every form that the choices of its words give; as it is where these are too many."""
+    count = 1
+    for word in words:
+        count *= len(word.choices) or 1
+    if count > 50:
+        return [list(words)]
+    return [list(form) for form in product(*(word.choices or (word,) for word in words))]
 
 
 def known(text: str) -> Word:
@@ -57,13 +71,15 @@ UNKNOWN = Word("…", None, splits=True)
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A stretch of a word: `text` None is an expansion of unknown value, perhaps one of `choices`."""
+    """A stretch of a word: `text` None is an expansion of unknown value, perhaps one of `choices`; see `Word`."""
 
     text: str | None
     quoted: bool
     harmless: bool = False
     computed: bool = False
     choices: tuple[Word, ...] = ()
+    listed: tuple[Word, ...] = ()
+    sample: str = ""
 
 
 def build_words(raw: str, segments: Iterable[Segment]) -> list[Word]:
@@ -112,6 +128,10 @@ def _one_word(raw: str, parts: list[Segment]) -> Word:
         tilde=tilde,
         computed=computed,
         choices=_choices(raw, parts),
+        listed=unknown[0].listed if len([part for part in parts if part.text != ""]) == 1 else (),
+        sample="".join(part.sample if part.text is None else part.text for part in parts)
+        if all(part.sample for part in unknown)
+        else "",
     )
 
 
