@@ -255,6 +255,22 @@ def test_result_that_comes_late(dialect: str) -> None:
         assert text_of(grown.request).count("OUT") == 1 and "interrupted" not in text_of(grown.request)
 
 
+@pytest.mark.parametrize("name", ["", None])
+def test_calls_without_names(name: Any) -> None:
+    """A call that came without a name gets one: every API refuses the history otherwise. Its result stays with it."""
+    call = called("c12345678", name=name)
+    for dialect in ("openai", "openai-strict", "mistral", "gemini"):
+        prepared([said("user", "a"), call, answered("c12345678", "OUT")], window=9_000, dialect=dialect)
+    block = {**used("t1"), "name": name}
+    view: Any = claude([said("user", "a"), said("assistant", [block]), said("user", [returned("t1", "OUT")])])
+    assert not violations(view.request, "anthropic.messages", "anthropic") and "OUT" in text_of(view.request)
+    item = {"type": "function_call", "call_id": "c1", "name": name, "arguments": "{}"}
+    for each in (item, {key: value for key, value in item.items() if key != "name"}):
+        view = responses([said("user", "a"), each, {"type": "function_call_output", "call_id": "c1", "output": "OUT"}])
+        assert not violations(view.request, "openai.responses", "openai-responses")
+        assert view.request["input"][1]["name"] == "unnamed"
+
+
 def test_empty_list_of_calls() -> None:
     """`tool_calls: []` is refused as too short; null is taken, and stays."""
     view = brim.prepare(

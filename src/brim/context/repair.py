@@ -262,6 +262,10 @@ def _unique_calls(
             while fresh in step.open:
                 n += 1
                 fresh = f"{base}-{n}"
+        if _nameless(part):
+            changed = True
+            done.append(Repair(at, f"call {id} had no name: it got one"))
+            part = msgspec.structs.replace(part, name=UNNAMED)
         if _bad_arguments(part, dialect):
             changed = True
             done.append(Repair(at, f"the arguments of call {id} are no JSON object: put into one"))
@@ -275,6 +279,17 @@ def _unique_calls(
         step.open[fresh] = part.name
         parts.append(part)
     return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message
+
+
+UNNAMED = "unnamed"
+"""The tool of a call that came without a name, as models now and then stream one: every API wants a name back."""
+
+
+def _nameless(call: ToolCall) -> bool:
+    wire = call.wire
+    if isinstance(wire, Mapping) and wire.get("type") in ("function_call", "custom_tool_call"):  # an item of Responses
+        return not wire.get("name")
+    return not call.name
 
 
 LONGEST_ID = {"openai-responses": 64}

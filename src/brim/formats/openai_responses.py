@@ -239,7 +239,7 @@ def _rebuild_call(call: ToolCall, wire: Mapping[str, Any]) -> dict[str, Any]:
     out = dict(wire)
     if before.id != call.id:
         out["id" if wire.get("type") == "mcp_approval_request" else "call_id"] = call.id
-    if before.name != call.name and "name" in wire:
+    if before.name != call.name and ("name" in wire or wire.get("type") in ("function_call", "custom_tool_call")):
         out["name"] = call.name
     if before.arguments != call.arguments:
         if wire.get("type") == "custom_tool_call":
