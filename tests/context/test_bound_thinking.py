@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import brim
+from brim.errors import RequestTooLarge
 from brim.testing import BindingUpstream
 from shared_bodies import MODES, returned, said, used
 
@@ -32,3 +34,23 @@ def test_bound_thinking_survives_epochs(mode: str) -> None:
             said("user", [returned(f"t{step}", f"def f{step}(): pass\n" * 60)]),
         ]
     assert len(epochs) > 1 or mode == "full"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_asked_for_counts_as_bytes(mode: str) -> None:
+    """A body cut to `max_request_bytes` stays under it with the field that asks for blocks to be dropped."""
+    thought = {"type": "thinking", "thinking": "hm", "signature": "S" * 40}
+    history = [said("user", "Port the parser.")]
+    for step in range(6):
+        history += [said("assistant", [{**thought, "thinking": f"step {step}"}, used(f"t{step}")])]
+        history += [said("user", [returned(f"t{step}", f"def f{step}(): pass\n" * 20)])]
+    body = {"model": "claude-fable-5-1", "max_tokens": 500, "messages": history}
+    asked = 0
+    for limit in range(1_000, 3_400, 40):
+        try:
+            view = brim.prepare(body, "anthropic.messages", mode, 50_000, settings={"max_request_bytes": limit})
+        except RequestTooLarge:
+            continue
+        assert len(json.dumps(view.request)) <= limit
+        asked += view.unbinds_thinking
+    assert asked

@@ -81,7 +81,7 @@ class Prepared:
             frame.request.api == "anthropic.messages"
             and binds_thinking(frame.request.model)
             and self.changed
-            and any(type(part) is Thinking for message in self._view for part in message.parts)
+            and _thinks(self._view)
         )
 
     @property
@@ -128,6 +128,10 @@ class Prepared:
     @property
     def model(self) -> str | None:
         return self._frame.request.model
+
+
+def _thinks(view: list[Message]) -> bool:
+    return any(type(part) is Thinking for message in view for part in message.parts)
 
 
 class Frame(msgspec.Struct):
@@ -250,8 +254,13 @@ def left_to_provider(frame: Frame, history: History, before: Plan | None) -> Pre
 def planner_of(frame: Frame, draft: Draft, terms: Terms) -> Planner:
     """A planner for this frame. Bytes are those of the body as `json.dumps` writes it: no client's is larger."""
 
+    bound = binds_thinking(frame.request.model) and frame.request.api == "anthropic.messages"
+
     def body_bytes(view: list[Message]) -> int:
-        return len(json.dumps(render_request(frame.request, view, tools=frame.added_tools)))
+        body = render_request(frame.request, view, tools=frame.added_tools)
+        if bound and _thinks(view):  # what is cut for its bytes has to ask for the blocks that no longer fit
+            body = ask_to_drop(body)
+        return len(json.dumps(body))
 
     return Planner(draft, frame.settings, terms, weigher_of(frame), body_bytes)
 
