@@ -10,12 +10,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 
 from brim.errors import ModelMissing
 from brim.providers import default_model, find_loopback_server, open_provider
-from brim.providers.discover import LoopbackServer, loopback_servers
+from brim.providers.discover import LoopbackServer, loopback_servers, with_served_window
 from brim.providers.presets import PRESETS, ModelRef, resolve_model
 from brim.testing import ScriptedProvider, reply
 
@@ -92,6 +93,36 @@ def test_llama_cpp_tells_its_window() -> None:
     )
     assert ref is not None
     assert (ref.model, ref.window) == ("m.gguf", 4096)
+
+
+@pytest.mark.parametrize(
+    ("name", "routes", "window"),
+    [
+        ("llamacpp/m", {"/v1/models": models("m"), "/props": {"default_generation_settings": {"n_ctx": 4096}}}, 4096),
+        ("openai/m", {"/v1/models": models("m"), "/props": {"default_generation_settings": {"n_ctx": 4096}}}, 4096),
+        ("openai/m", {"/v1/models": {"data": [{"id": "m", "max_model_len": 16_384}]}}, 16_384),
+        ("lmstudio/m", {"/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 8192}]}}, 8192),
+        ("lmstudio/m", {"/api/v0/models": {"data": [{"id": "m", "state": "not-loaded"}]}}, None),
+        ("openai/m", {"/v1/models": models("m")}, None),
+        ("openai/m", {}, None),
+        ("openai/gpt-4o", {"/v1/models": {"data": [{"id": "gpt-4o", "max_model_len": 5}]}}, None),
+        ("set/m", {"/v1/models": models("m"), "/props": {"default_generation_settings": {"n_ctx": 4096}}}, 32_768),
+    ],
+)
+def test_a_named_model_has_the_window_that_its_server_runs_it_with(
+    name: str, routes: dict[str, Any], window: int | None
+) -> None:
+    """Named or of a session that goes on, as when it was found: the same window in every request. A configured one stays, a
+    model that tables know is not asked about, and no answer is none."""
+
+    async def work() -> ModelRef:
+        async with serving(routes) as root:
+            env = {"OPENAI_BASE_URL": f"{root}/v1", "BRIM_LOOPBACK": f"{root}/v1", "LMSTUDIO_BASE_URL": f"{root}/v1"}
+            own = {"providers": {"set": {"base_url": f"{root}/v1", "window": 32_768}}}
+            ref = resolve_model(name, env, own)
+            return await with_served_window(msgspec.structs.replace(ref, base_url=f"{root}/v1"))
+
+    assert asyncio.run(work()).window == window
 
 
 @pytest.mark.parametrize(

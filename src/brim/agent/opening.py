@@ -30,6 +30,7 @@ from brim.permissions.rulebook import RuleBook, remembered_path
 from brim.permissions.rules import TOOLS
 from brim.permissions.sandbox import Sandbox, open_sandbox
 from brim.providers import ModelRef, Provider, RetryPolicy, default_model, open_provider, resolve_model
+from brim.providers.discover import with_served_window
 from brim.providers.presets import LOCAL
 from brim.store import CAP
 from brim.tools import Tool, ToolContext, default_tools
@@ -130,7 +131,7 @@ async def open_agent(
             said = f"{store.where} was migrated to this brim's schema; an older brim cannot open it now"
             emit(Notice(said + (f", but {store.former}" if store.former is not None else ""), "store"))
         session = find_session(store, choice, workspace)
-        model = await choose_model(config, env, session, emit)
+        model = await with_served_window(await choose_model(config, env, session, emit))
         provider = open_provider(model, env=env)
         if note := model.note or getattr(provider, "note", None):
             emit(Notice(note if model.note else f"{model.full_name}: {note}", "model"))
@@ -214,6 +215,7 @@ def make_opener(config: Config, workspace: Path, env: Mapping[str, str], form: F
         model = resolve_model(name, env, config.providers())
         if model.needs_key and not model.key:
             raise ConfigError(f"no key is set for {model.provider}", hint=f"set {' or '.join(model.key_env)}")
+        model = await with_served_window(model)
         provider = open_provider(model, env=env)
         try:
             counter, window = _of_its_own(provider)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
 
@@ -33,6 +33,10 @@ EMBEDDED = "smollm2"
 _NO_CHAT = re.compile(
     r"embed|rerank|whisper|\btts\b|bge-|e5-|minilm|clip|moderation|guard|ocr|transcribe|stable-diffusion", re.I
 )
+
+
+_WINDOW_KEYS = ("loaded_context_length", "max_model_len")
+"""Where a list of models says what each runs with: LM Studio's own, and vLLM's."""
 
 
 class LoopbackServer(msgspec.Struct, frozen=True):
@@ -192,12 +196,9 @@ async def _probe(session: aiohttp.ClientSession, server: LoopbackServer, env: Ma
         if talking:
             models = [str(entry.get("id")) for entry in talking]
             loaded = talking[0].get("loaded_context_length")
-            window = loaded if isinstance(loaded, int) and loaded > 0 else None
+            window = loaded if _is_size(loaded) else None
     elif models:
-        props = await _get(session, f"{root}/props", headers)
-        settings = props.get("default_generation_settings") if isinstance(props, dict) else None
-        n_ctx = settings.get("n_ctx") if isinstance(settings, dict) else None
-        window = n_ctx if isinstance(n_ctx, int) and n_ctx > 0 else None
+        window = await _window_by_props(session, root, headers)
     model = next((name for name in models if not _NO_CHAT.search(name)), None)
     if model is None:
         return None
@@ -206,6 +207,44 @@ async def _probe(session: aiohttp.ClientSession, server: LoopbackServer, env: Ma
         key_env=preset.key_env, dialect=preset.dialect, window=window,
         note=f"no key set: {model} on the server at {root}",
     )  # fmt: skip
+
+
+async def with_served_window(ref: ModelRef) -> ModelRef:
+    """The model with the window that its server on this machine runs it with, which is less than what its makers promise as
+    often as not. Asked of llama.cpp and LM Studio, and of any other server where no table knows the model; what the user
+    configured stays."""
+    from brim.budget import window_of
+    from brim.providers.connection import is_loopback
+
+    asked = ref.window is None and ref.provider not in (LOCAL, "ollama") and ref.api.startswith("openai.")
+    if not asked or not ref.base_url or not is_loopback(ref.base_url):
+        return ref
+    if ref.provider not in ("llamacpp", "lmstudio") and not window_of(ref.model)[1]:
+        return ref
+    import aiohttp
+
+    root = ref.base_url.removesuffix("/v1")
+    headers = {"Authorization": f"Bearer {ref.key}"} if ref.key else {}
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS), trust_env=False) as session:
+        where = f"{root}/api/v0/models" if ref.provider == "lmstudio" else f"{ref.base_url}/models"
+        listed = _entries(await _get(session, where, headers), "data")
+        entry = next((each for each in listed if each.get("id") == ref.model), {})
+        window = next((entry[key] for key in _WINDOW_KEYS if _is_size(entry.get(key))), None)
+        if window is None and listed and ref.provider != "lmstudio":
+            window = await _window_by_props(session, root, headers)
+    return ref if window is None else msgspec.structs.replace(ref, window=window)
+
+
+async def _window_by_props(session: aiohttp.ClientSession, root: str, headers: Mapping[str, str]) -> int | None:
+    """What llama.cpp's server says it runs with."""
+    props = await _get(session, f"{root}/props", headers)
+    settings = props.get("default_generation_settings") if isinstance(props, dict) else None
+    n_ctx = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return n_ctx if _is_size(n_ctx) else None
+
+
+def _is_size(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 async def _get(session: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> Any:
