@@ -54,7 +54,8 @@ async def _context(repl: Repl, rest: str) -> None:
     for at in sorted(range(len(messages)), key=lambda each: -tokens[each])[:_LARGEST]:
         fate = fates.get(at)
         what = f"{fate.kind} by {fate.rule}, now {fate.tokens:,}" if fate is not None else "keep"
-        text = " ".join(messages[at].text.split())
+        said = [messages[at].text, *(f"{call.name} {call.arguments}" for call in messages[at].calls)]
+        text = " ".join(" ".join(said).split())
         number = at - session.lead if at >= session.lead else "sys"
         repl.say(fit(f"  {number:>5} {messages[at].role:<9} {tokens[at]:>9,}  {what}  {text}", width))
 
