@@ -500,3 +500,31 @@ def test_approval_of_a_server_is_not_empty() -> None:
     items = [said("user", "a"), ask, yes]
     view = responses(items)
     assert not view.changed and view.request["input"] == items
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch"},
+        {"type": "shell_call", "action": {"commands": ["ls"]}},
+        {"type": "apply_patch_call", "operation": {"type": "delete_file", "path": "a"}, "status": "completed"},
+        {"type": "computer_call", "action": {"type": "screenshot"}, "pending_safety_checks": [], "status": "completed"},
+        {"type": "function_call", "name": "read", "arguments": "{}"},
+    ],
+)
+def test_stand_in_of_the_kind_the_call_wants(call: Body) -> None:
+    """A call that was interrupted is answered by an item of its own kind: a function's output answers a function alone."""
+    call = {**call, "id": "x_1", "call_id": "c1"}
+    view = responses([said("user", "a"), call, said("user", "b")])
+    answer = view.request["input"][2]
+    assert (answer["type"], answer["call_id"]) == (f"{call['type']}_output", "c1")
+    assert call["type"] == "computer_call" or "interrupted" in text_of(answer)
+    assert not violations(view.request, "openai.responses", "openai-responses")
+    late = {"type": f"{call['type']}_output", "call_id": "c1", "output": answer["output"]}
+    assert responses([said("user", "a"), call, said("user", "b"), late]).request["input"][2] == late
+
+
+def test_question_about_a_server_needs_no_answer() -> None:
+    """A question whether a server's tool may run is not a call that lost its result: nothing answers it but the user."""
+    ask = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "n", "arguments": "{}"}
+    assert not responses([said("user", "a"), ask, said("user", "b")]).changed

@@ -15,6 +15,8 @@ import msgspec
 from brim.context.plan import Repair
 from brim.context.repair_apis import (
     few_marks,
+    item_in_place_of_result,
+    may_wait,
     plain_ends,
     results_first,
     signed_thinking,
@@ -113,7 +115,7 @@ class _Step:
     a result may answer one of those."""
 
     def __init__(self) -> None:
-        self.open: dict[str, str] = {}
+        self.open: dict[str, ToolCall] = {}
         self.answered: set[str] = set()
         self.references = 0
         self.renamed: dict[str, list[str]] = {}
@@ -127,11 +129,14 @@ def _pair(messages: Sequence[Message], done: list[Repair], ids: _Ids | None, dia
     late: dict[str, list[str]] = {}  # the id a call came with -> those it was given, where no result has come yet
 
     def close() -> None:
-        for id in step.open:
+        for id, call in step.open.items():
+            if may_wait(call):
+                continue
             lost[id] = len(out)
             done.append(Repair(len(out), f"call {id} had no result: a stand-in says so"))
             name = id.removeprefix("function:") if id.startswith("function:") else None
-            out.append(Message("tool", (ToolResult(id, (Text(INTERRUPTED),), None),), name=name))
+            own = item_in_place_of_result(call, id, INTERRUPTED)
+            out.append(own or Message("tool", (ToolResult(id, (Text(INTERRUPTED),), None),), name=name))
         for id, given in step.renamed.items():
             if waiting := [each for each in given if each in step.open]:
                 late[id] = waiting
@@ -276,7 +281,7 @@ def _unique_calls(
             step.renamed.setdefault(id, [id] if id in step.open else []).append(fresh)
             part = msgspec.structs.replace(part, id=fresh)
         known.setdefault(id, part)
-        step.open[fresh] = part.name
+        step.open[fresh] = part
         parts.append(part)
     return msgspec.structs.replace(message, parts=tuple(parts), edited=True) if changed else message
 

@@ -12,7 +12,7 @@ import msgspec
 
 from brim.context.plan import Repair
 from brim.conversation import Message, Opaque, Part, Text, Thinking, ToolCall
-from brim.formats import parse_message
+from brim.formats import blank_picture, parse_message
 from brim.formats.rules_anthropic import MAX_CACHE_MARKS
 
 LOOSE = "without the other"
@@ -90,6 +90,30 @@ def _formed(message: Message) -> Message:
 
 def _is_text(block: Any) -> bool:
     return isinstance(block, Mapping) and block.get("type") in ("text", "input_text", "output_text")
+
+
+def may_wait(call: ToolCall) -> bool:
+    """A question to the user, whether a server's tool may run, needs no answer."""
+    return isinstance(call.wire, Mapping) and call.wire.get("type") == "mcp_approval_request"
+
+
+def item_in_place_of_result(call: ToolCall, id: str, text: str) -> Message | None:
+    """What answers a call of Responses that is no function's, and got no result: an item of the kind its call wants ("No tool
+    output found for custom tool call"). None where a function's output serves."""
+    kind = call.wire.get("type") if isinstance(call.wire, Mapping) else None
+    item: dict[str, Any]
+    if kind == "custom_tool_call":
+        item = {"output": text}
+    elif kind == "shell_call":
+        outcome = {"type": "exit", "exit_code": 1}
+        item = {"output": [{"stdout": "", "stderr": text, "outcome": outcome}]}
+    elif kind == "apply_patch_call":
+        item = {"status": "failed", "output": text}
+    elif kind == "computer_call":
+        item = {"output": blank_picture().wire}
+    else:
+        return None
+    return parse_message({"type": f"{kind}_output", "call_id": id, **item}, "openai.responses")[0]
 
 
 def _drop_loose(out: list[Message], done: list[Repair], seen: dict[str, Message]) -> bool:
