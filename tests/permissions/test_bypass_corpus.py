@@ -164,8 +164,10 @@ def test_what_a_script_file_holds_is_judged(tmp_path: Path) -> None:
     assert [run("bash bad.sh"), run("./bad.sh"), run("bash -x ./bad.sh a")] == ["deny"] * 3
     assert [run("bash good.sh"), run("./good.sh"), run("python x.py")] == ["allow"] * 3
     for command in ("bash <(echo rm x)", "echo rm x | bash", "bash -s <<< 'rm x'", "python <(echo x)", "python - <<EOF\nx\nEOF",
-                    "echo 'rm x' > t.sh && bash t.sh"):  # fmt: skip
-        assert run(command) == "ask", command
+                    "echo 'rm x' > t.sh && bash t.sh", "bash 3<<'A'\nls\nA", "bash <<'A' <&3\nls\nA"):  # fmt: skip
+        assert run(command) in ("ask", "deny"), command
+    for command in ("bash <<'A'\necho hi\nA", "timeout 5 bash <<< 'echo hi'", "python - <<'A'\nprint(1)\nA"):
+        assert run(command) == "allow", command
 
 
 def test_nothing_is_planted_for_other_programs_to_run(tmp_path: Path) -> None:

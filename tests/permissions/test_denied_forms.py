@@ -83,3 +83,32 @@ def test_a_program_of_the_same_kind_is_asked_about(rule: str, command: str, tmp_
 def test_another_command_is_not_taken_for_it(rule: str, command: str, tmp_path: Path) -> None:
     """A letter of another program, an option of a script and a command run through env are not what the rule is about."""
     assert decide(command, tmp_path, rule) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("bash(git status)", "git -c core.fsmonitor=./x status"),
+        ("bash(git status)", "git --git-dir=x status"),
+        ("bash(git log -1)", "git -c core.pager=./x -p log -1"),
+        ("bash(./check.sh)", "cd /tmp/elsewhere && ./check.sh"),
+        ("bash(./scripts/*.sh)", "cd $X; ./scripts/a.sh"),
+    ],
+)
+def test_an_exact_rule_grants_no_more_than_it_says(rule: str, command: str, tmp_path: Path) -> None:
+    """Options before a subcommand are not those of the rule, and a script of the workspace is not one elsewhere."""
+    assert check("bash", command, [rule, "bash(cd *)"], workspace=tmp_path).decision == "ask"
+    assert (
+        check("bash", "git -C . status && ./check.sh", ["git status", "./check.sh"], workspace=tmp_path).decision
+        == "allow"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [(":(){*", ":(){ :|:& };:"), ("* | sh", "echo x |sh"), ("write(./.git/**)", "docker cp c:/x .git/config")],
+)
+def test_a_rule_with_shell_syntax_is_about_the_line(rule: str, command: str, tmp_path: Path) -> None:
+    """A function is syntax as a pipe is; words of a command that are not known yet are no pipe."""
+    assert decide(command, tmp_path, rule) != "allow"
+    assert decide("find . -name '*.py' | xargs wc -l", tmp_path, rule) == "allow"

@@ -31,6 +31,10 @@ _SCRIPTED: Mapping[str, str] = {
 """Programs that take a script of one's own, whose options are the script's; and their letters with a value before it."""
 
 
+_OPERATORS = names("| || && ; & |& > >> <")
+"""Words of a rule that is about a whole command line: no command has them among its own."""
+
+
 def forbids(rule: Rule, words: Sequence[Word]) -> Match:
     """Whether a deny or ask rule for bash covers a command; "maybe" where a word is not known before it runs."""
     return _forbids(rule, rule.words(), words)
@@ -90,7 +94,7 @@ def _forbids(rule: Rule, words_of_rule: Sequence[PatternWord], words: Sequence[W
     pattern = list(words_of_rule)
     while len(pattern) > 1 and pattern[-1].star:
         pattern.pop()
-    if not words:
+    if not words or any(want.literal in _OPERATORS for want in pattern):
         return "no"
     if rule.pattern is not None and "*" in rule.pattern and _as_text(rule.pattern, words):
         return "yes"

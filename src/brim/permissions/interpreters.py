@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from brim.permissions.effects import Effect, Option, read_options, reads_input
-from brim.permissions.snippets import node_is_plain, python_is_plain, sql_is_plain
+from brim.permissions.snippets import node_is_plain, python_files, sql_is_plain
 from brim.permissions.words import UNKNOWN, Word, known, names
 
 RUNS_CODE: Mapping[str, tuple[str, str]] = {
@@ -170,7 +170,7 @@ def _is_plain_to_node(option: Option, words: Sequence[Word]) -> bool:
 
 
 def _python(words: Sequence[Word]) -> Iterator[Effect]:
-    position = 1
+    position, skips = 1, False  # `-x` leaves out a line of the program
     while position < len(words):
         word = words[position]
         text = word.text
@@ -181,10 +181,12 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
                 yield Effect("doubt", why="python reads its program from a substitution")
             return
         if reads_input(word):
-            yield Effect("doubt", why="python reads its program from its input")
+            known_as = "<python" if text == "-" and not skips else ""
+            yield Effect("doubt", why="python reads its program from its input", option=known_as)
             return
         if not text.startswith("-"):
             return
+        skips |= not text.startswith("--") and "x" in text
         if text in ("--version", "--help") or re.fullmatch(r"-[Vh]+", text):
             return
         if text.startswith("--"):
@@ -197,7 +199,9 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
                     if text[offset + 1 :]
                     else [each.text for each in words[position + 1 : position + 2]]
                 )
-                if given and given[0] is not None and python_is_plain(given[0]):
+                files = python_files(given[0]) if given and given[0] is not None else None
+                if files is not None:
+                    yield from (Effect("read", (known(file),), "python -c opens it") for file in files)
                     return
                 yield Effect("doubt", tuple(words[position:]), "python -c runs code that is not judged", "-c")
                 return
@@ -219,7 +223,7 @@ def _python(words: Sequence[Word]) -> Iterator[Effect]:
                 position += 0 if text[offset + 1 :] else 1
                 break
         position += 1
-    yield Effect("doubt", why="python reads its program from its input")
+    yield Effect("doubt", why="python reads its program from its input", option="" if skips else "<python")
 
 
 def module_words(words: Sequence[Word]) -> Sequence[Word]:

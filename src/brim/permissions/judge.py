@@ -11,6 +11,8 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from brim.permissions.disguises import DisguiseJudge
 from brim.permissions.effects import Effect
 from brim.permissions.files import NOTHING
@@ -29,9 +31,11 @@ from brim.permissions.harmless import (
 )
 from brim.permissions.interpreters import RUNS_CODE
 from brim.permissions.operands import WRITERS, changed_by
+from brim.permissions.paths import is_below
 from brim.permissions.programs import canonical, program_effects
 from brim.permissions.rules import Rule, allows, covers_text, format_rule, plain_name, quote_word
 from brim.permissions.shell import parse_script
+from brim.permissions.snippets import python_files
 from brim.permissions.spellings import kindred, other_spellings
 from brim.permissions.values import Call, Script
 from brim.permissions.verdict import Part
@@ -62,6 +66,10 @@ _FOLLOWS = {
     "du": r"-\w*[LD]\w*|--deref.*",
 }
 """Options that follow links, wherever they lead."""
+
+
+_HANDS_ON = ("", "timeout", "env", "time", "nice", "command", "stdbuf", "uv run", "poetry run")
+"""What leaves its own input to the command that it runs."""
 
 
 class BashJudge(DisguiseJudge):
@@ -114,7 +122,7 @@ class BashJudge(DisguiseJudge):
         plain = _operators_tight(command).casefold()
         for decision in ("deny", "ask"):
             for rule in self.bash[decision]:
-                if rule.pattern is None or not re.search(r"[|<>;&`]|\$\(", rule.pattern):
+                if rule.pattern is None or not re.search(r"[|<>;&`]|\$\(|\(\s*\)", rule.pattern):
                     continue
                 if covers_text(f"*{_operators_tight(rule.pattern).casefold()}*", plain):
                     self.add(command, decision, f"it holds what {rule.text} spells out", rule.text)
@@ -192,6 +200,8 @@ class BashJudge(DisguiseJudge):
             self.add(shown_text, "ask", "it is nested too deeply to judge")
             return
         name = words[0].text
+        if through not in _HANDS_ON:
+            call = msgspec.structs.replace(call, given=None)
         tamed = [self.tame(word, call) for word in words]
         if self.ruled(tamed, shown_text, call=call, whole=not through):
             return
@@ -207,7 +217,16 @@ class BashJudge(DisguiseJudge):
         rule = self.allowed_by(words)
         if (kin := kindred(words)) is not None and (rule is None or rule.pattern is None):
             self.ruled(kin, shown_text, acts=f"{base} does what {kin[0].text} does")
-        covers = rule is not None and (rule.exact() or self.names_inner(rule))
+        # a rule for `./check.sh` is about the workspace's own
+        elsewhere = (
+            "/" in base
+            and not base.startswith(("/", "~"))
+            and not all(cwd is not None and is_below(os.path.realpath(cwd), self.root) for cwd in call.cwds)
+        )
+        if elsewhere and rule is not None and rule.pattern is not None:
+            rule = None
+        # a rule for `git status` grants no more than that to `git -c alias.x=… status`
+        covers = rule is not None and (rule.exact() or self.names_inner(rule)) and allows(rule, words)
         wrapper = wrapped(tamed, os.path.basename(name))
         effects = list(wrapper[1]) if wrapper is not None else []
         if os.path.basename(name) == "git":
@@ -244,7 +263,7 @@ class BashJudge(DisguiseJudge):
         else:
             reads = base in LOOKERS and not open_questions
             why = f"no rule allows {base} to read outside the workspace" if reads else f"no rule allows {base}"
-            self.default(shown_text, why, self.offer(words, open_questions))
+            self.default(shown_text, why, None if elsewhere else self.offer(words, open_questions))
 
     def allowed_by(self, words: Sequence[Word]) -> Rule | None:
         forms = [words]
@@ -344,6 +363,15 @@ class BashJudge(DisguiseJudge):
                 elif effect.words:
                     self.ruled(effect.words, text, acts=effect.why)
             elif effect.kind == "doubt":
+                if call.given is not None and effect.option == "<sh":
+                    self.script(call.given, call.cwds, script.variables, depth + 1)
+                    continue
+                if call.given is not None and effect.option == "<python":
+                    files = python_files(call.given)
+                    for file in files or ():
+                        self.read(known(file), call, text)
+                    if files is not None:
+                        continue
                 if not covers and effect.option not in spelled:
                     self.doubt(text, effect.why, self.offer(words, True))
             elif effect.kind == "file":

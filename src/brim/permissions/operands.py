@@ -144,6 +144,8 @@ def written_places(name: str, words: Sequence[Word]) -> set[int]:
         return {*operands[-1:], *into, *(index + 1 for index in into)}
     if name in WRITERS or name in _REWRITES or any(_WRITES.fullmatch(option) for option in options):
         return set(range(1, len(words)))
+    if name in ("docker", "podman", "nerdctl", "kubectl") and any(word.text == "cp" for word in words[1:4]):
+        return set(operands[-1:])
     if name == "git":
         verb = strip_globals(words)[1:2]
         return set(operands) if verb and verb[0].text in _GIT_WRITES else set()

@@ -202,6 +202,7 @@ class _Reader(Values):
         body = node.child_by_field_name("body")
         redirects: list[Redirect] = []
         extra: list[Word] = []
+        given: list[str | None] = []
         # of a list, the grammar gives to the whole what belongs to the last command, which may run elsewhere
         elsewhere = {"PWD"} - self.busy if body is not None and body.type != "command" else set()
         self.busy |= elsewhere
@@ -212,6 +213,7 @@ class _Reader(Values):
                 extra += more
                 self.visit_children(child)
             elif child.type == "heredoc_redirect":
+                given.append(self.heredoc_text(child))
                 # the rest of the line hangs below the here-document: arguments, redirections, a pipe, a list
                 for inner in child.named_children:
                     if inner.type == "file_redirect":
@@ -227,10 +229,11 @@ class _Reader(Values):
                     else:
                         self.visit(inner)
             else:
+                given.append(self.herestring_text(child))
                 self.visit(child)
         self.busy -= elsewhere
         if body is not None and body.type == "command":
-            self.visit_command(body, redirects, extra)
+            self.visit_command(body, redirects, extra, given)
             return
         if extra:
             self.doubt("words follow a redirection")
@@ -246,6 +249,24 @@ class _Reader(Values):
             self.add_call(node, [], [], redirects)
             self.cwds, self.sure = after, sure
 
+    def heredoc_text(self, node: Node) -> str | None:
+        """What stands in a here-document; None where something of it is expanded."""
+        start = next((child for child in node.children if child.type == "heredoc_start"), None)
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        if any(child.type == "file_descriptor" and self.text(child) != "0" for child in node.children):
+            return None
+        text = self.text(body) if body is not None else ""
+        if start is None or (not self.text(start).startswith("'") and re.search(r"[$`\\]", text)):
+            return None
+        return re.sub(r"(?m)^\t+", "", text) if any(child.type == "<<-" for child in node.children) else text
+
+    def herestring_text(self, node: Node) -> str | None:
+        words = [word for child in node.named_children for word in self.words(child)]
+        plain = node.type == "herestring_redirect" and not any(
+            child.type == "file_descriptor" and self.text(child) != "0" for child in node.children
+        )
+        return words[0].text if plain and len(words) == 1 else None
+
     def redirect(self, node: Node) -> tuple[list[Redirect], list[Word]]:
         operator = next((c.type for c in node.children if not c.is_named), "")
         targets = node.children_by_field_name("destination")
@@ -257,7 +278,9 @@ class _Reader(Values):
         target = first[0] if len(first) == 1 else UNKNOWN
         return [Redirect(operator, target)], words[len(first) :]
 
-    def visit_command(self, node: Node, redirects: Sequence[Redirect], extra: Sequence[Word] = ()) -> None:
+    def visit_command(
+        self, node: Node, redirects: Sequence[Redirect], extra: Sequence[Word] = (), given: Sequence[str | None] = ()
+    ) -> None:
         words: list[Word] = []
         assignments: list[tuple[str, Word]] = []
         own = list(redirects)
@@ -269,7 +292,7 @@ class _Reader(Values):
                 own += made
                 words += more
             elif child.type == "herestring_redirect":
-                pass
+                given = [*given, self.herestring_text(child)]
             elif child.type == "subshell" and words and words[0].text == "time":
                 self.visit(child)  # `time (…)`
                 continue
@@ -287,13 +310,20 @@ class _Reader(Values):
         if name is not None and self.text(name) in _RESERVED:
             self.doubt(f"{self.text(name)!r} stands where the grammar expects a command")
         words += extra
-        self.add_call(node, words, assignments, own)
+        alone = len(given) == 1 and not any(each.operator.startswith("<") for each in own)
+        self.add_call(node, words, assignments, own, given[0] if alone else None)
 
     def add_call(
-        self, node: Node, words: Sequence[Word], assignments: Sequence[tuple[str, Word]], redirects: Sequence[Redirect]
+        self,
+        node: Node,
+        words: Sequence[Word],
+        assignments: Sequence[tuple[str, Word]],
+        redirects: Sequence[Redirect],
+        given: str | None = None,
     ) -> None:
+        text = self.text(node).strip()
         self.script.calls.append(
-            Call(tuple(words), tuple(assignments), tuple(redirects), self.cwds, self.text(node).strip(), self.feed)
+            Call(tuple(words), tuple(assignments), tuple(redirects), self.cwds, text, self.feed, given)
         )
         self.feed = ()
         self.sure = self.cwds

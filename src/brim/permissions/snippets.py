@@ -14,7 +14,7 @@ from brim.permissions.words import names
 
 _BUILTINS = names(
     "print len sorted sum min max str int float bool list dict set tuple range enumerate zip any all abs round repr ord"
-    " chr hex bin oct reversed isinstance divmod pow"
+    " chr hex bin oct reversed isinstance divmod pow open Exception ValueError KeyError TypeError OSError"
 )
 _MODULES: Mapping[str, frozenset[str]] = {
     "sys": names("version version_info platform maxsize byteorder executable prefix argv stdin exit getsizeof"),
@@ -44,7 +44,7 @@ _METHODS = names(
     "read readline readlines strip lstrip rstrip split rsplit splitlines join format upper lower title replace"
     " startswith endswith get keys values items append isoformat strftime strptime count index find sort group groups"
     " hexdigest decode encode isdigit ljust rjust zfill copy pop add update major minor micro total_seconds year month"
-    " day now today utcnow fromtimestamp fromisoformat most_common hex"
+    " day now today utcnow fromtimestamp fromisoformat most_common hex close extend"
 )
 _ABOUT = names("__version__ __file__ __name__ VERSION")
 """What may be asked of any module."""
@@ -53,19 +53,49 @@ _PLAIN = (
     ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Call, ast.keyword, ast.Constant,
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.JoinedStr, ast.FormattedValue, ast.Subscript,
     ast.Slice, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Starred, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
-    ast.expr_context, ast.Import, ast.ImportFrom, ast.alias, ast.Attribute, ast.Name,
+    ast.expr_context, ast.Import, ast.ImportFrom, ast.alias, ast.Attribute, ast.Name, ast.With, ast.withitem, ast.While,
+    ast.Break, ast.Continue, ast.FunctionDef, ast.Return, ast.Try, ast.ExceptHandler, ast.Assert, ast.AnnAssign,
 )  # fmt: skip
 
 
 def python_is_plain(code: str) -> bool:
-    """Whether a program of python's only computes, reads its input and prints. Importing a module counts as plain: who may
-    run python may run that."""
-    if len(code) > 5000:
-        return False
+    """Whether a program of python's only computes, reads its input or files that it names, and prints. Importing a module
+    counts as plain: who may run python may run that."""
+    return python_files(code) is not None
+
+
+def python_files(code: str) -> tuple[str, ...] | None:
+    """The files that a plain program opens; None for one that is not plain."""
+    if len(code) > 5000 or re.search(r"coding[:=]", code):  # in another encoding it is another program
+        return None
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+        return None
+    files = [_opened(node) for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_name(node.func, "open")]
+    if None in files or len(files) != sum(_is_name(node, "open") for node in ast.walk(tree)):
+        return None
+    return tuple(file for file in files if file is not None) if _is_plain(tree) else None
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _opened(node: ast.Call) -> str | None:
+    """The file that a call of `open` reads; None where it may write, or is not known."""
+    given = [*node.args, *(each.value for each in node.keywords if each.arg == "mode")]
+    texts = [each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    if (
+        len(texts) != len(given)
+        or len(texts) not in (1, 2)
+        or any(each.arg not in ("mode", "encoding", "errors", "newline") for each in node.keywords)
+    ):
+        return None
+    return texts[0] if texts[1:] in ([], ["r"], ["rb"], ["rt"]) and node.args else None
+
+
+def _is_plain(tree: ast.AST) -> bool:
     modules: dict[str, str] = {}
     known = set(_BUILTINS)
     for node in ast.walk(tree):
@@ -83,6 +113,8 @@ def python_is_plain(code: str) -> bool:
             known.add(node.id)
         elif isinstance(node, ast.arg):
             known.add(node.arg)
+        elif isinstance(node, ast.FunctionDef) or (isinstance(node, ast.ExceptHandler) and node.name is not None):
+            known.add(node.name or "")
     if known & set(modules):
         return False
     return all(_is_plain_node(node, modules, known) for node in _beside_chains(tree, modules))
@@ -119,7 +151,7 @@ def _is_plain_node(node: ast.AST, modules: Mapping[str, str], known: set[str]) -
         return node.id in known and not node.id.startswith("_")
     if isinstance(node, ast.Assign):
         return all(isinstance(target, ast.Name | ast.Tuple) for target in node.targets)
-    return isinstance(node, _PLAIN)
+    return isinstance(node, _PLAIN) and not (isinstance(node, ast.FunctionDef) and node.decorator_list)
 
 
 _NODE_WORD = r"(?:process\.(?:version|versions(?:\.\w+)?|platform|arch|cwd\(\)|argv)|\d+(?:\.\d+)?|true|false|null)"

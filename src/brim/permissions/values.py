@@ -55,7 +55,7 @@ class Redirect(msgspec.Struct, frozen=True):
 
 class Call(msgspec.Struct, frozen=True):
     """A simple command. `cwds`: the folders it may run in (None: one that is not known); `text`: its source;
-    `feed`: the simple command whose output it gets through a pipe."""
+    `feed`: the simple command whose output it gets through a pipe; `given`: the text of a here-document that is its input."""
 
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...]
@@ -63,6 +63,7 @@ class Call(msgspec.Struct, frozen=True):
     cwds: tuple[str | None, ...]
     text: str
     feed: tuple[Word, ...] = ()
+    given: str | None = None
 
 
 class Script(msgspec.Struct):

@@ -300,7 +300,7 @@ def _shell(words: Sequence[Word]) -> tuple[bool, list[Effect]]:
     if command:
         return True, [*effects, Effect("script", (rest[0],) if rest else (Word("?", None),), f"{name} -c")]
     if not rest or reads_input(rest[0]):
-        effects.append(Effect("doubt", why=f"{name} runs what it reads"))
+        effects.append(Effect("doubt", why=f"{name} runs what it reads", option="" if rest else "<sh"))
     else:
         effects.append(Effect("file", (rest[0],), f"{name} runs a file"))
     return False, effects
