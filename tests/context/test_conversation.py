@@ -181,3 +181,23 @@ def test_what_is_new_is_not_old(mode: str) -> None:
     body = {"model": "gpt-4o", "messages": talk}
     view = brim.prepare(body, mode=mode, window=8_000, now=3_600, previous=previous)
     assert view.plan["fates"] and not [fate for fate in view.plan["fates"] if fate["rule"] == "expire"]
+
+
+def test_cache_marks_begin_no_epoch() -> None:
+    """A client that leaves its cache marks standing: the last four are sent, and what they move over stays what it was."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    conversation = brim.Conversation("anthropic.messages", model="claude-sonnet-4-5")
+    talk: list[dict[str, Any]] = []
+    previous = None
+    for turn in range(8):
+        added = [said("user", [{"type": "text", "text": f"question {turn}", **mark}])]
+        talk = [*talk, *added]
+        conversation.extend(added)
+        mine = conversation.prepare(mode="compact")
+        body = {"model": "claude-sonnet-4-5", "messages": talk}
+        other = brim.prepare(body, "anthropic.messages", mode="compact", previous=previous)
+        previous = other.plan
+        assert mine.request["messages"] == other.request["messages"] and mine.plan == other.plan
+        assert str(mine.request).count("ephemeral") == min(turn + 1, 4) and not mine.plan.get("epoch")
+        conversation.append(said("assistant", f"answer {turn}"))
+        talk = [*talk, said("assistant", f"answer {turn}")]

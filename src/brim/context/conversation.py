@@ -149,7 +149,7 @@ class Conversation:
         carried = planner is not None and before is not None and before.line == frame.line
         if carried and planner is not None and before is not None:
             known = len(planner.draft.rank)
-            changed = history.changed_from < before.sent.count  # by a repair: a late result in place of a stand-in, say
+            changed = history.altered_from < before.sent.count  # by a repair: a late result in place of a stand-in, say
             carried = planner.draft.grow(now)
         if not carried or planner is None:
             before, cause = rebase(before, history, frame.line, trusted=before is not self._given, changed=changed)

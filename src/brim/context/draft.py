@@ -62,7 +62,7 @@ class Draft:
         self.troubles: list[str] = []
         self.held = self._held()
         self.apply(fates)
-        history.changed_from = len(history)
+        history.changed_from = history.altered_from = len(history)
 
     # ---- reading -----------------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class Draft:
         self.reach = 0
         if history.marked:
             self.held = self._held()
-        history.changed_from = len(history)
+        history.changed_from = history.altered_from = len(history)
         return True
 
     # ---- writing -----------------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ class History:
         self._marks = 0  # the blocks of `source` with a cache mark
         self.changed_from = 0
         """The first message that a repair replaced since a draft last took the history in; its length where none was."""
+        self.altered_from = 0
+        """The same, of those that now say something else: a moved cache mark, say, alters nothing."""
         self._clear()
         self.extend(messages)
 
@@ -88,6 +90,10 @@ class History:
                 break
             same += 1
         if kept + same < len(self.messages):
+            alike = same
+            while alike < limit and digest_of(fixed[alike]) == digest_of(self.messages[kept + alike]):
+                alike += 1
+            self.altered_from = min(self.altered_from, kept + alike)
             self._cut(kept + same)
         earlier = tuple(each for each in self.repairs if each.at < kept)
         self.repairs = earlier + tuple(Repair(each.at + kept, each.what) for each in done)
