@@ -222,14 +222,15 @@ class Repl:
         from brim.tools import ToolOutput
 
         if not command:
-            self.say("write a command after the !: !git status", "2")
+            self.tell("write a command after the !: !git status", "2")
             return
         agent = self.opened.agent
         assert agent.context is not None
         running = ShellCommand(command, agent.context, sys.stdout)
         with self._stopping(running.stop):
             shown = await running.run()
-            self.say(f"[{shown.words}]" + ("; of its output a part joins the conversation" if shown.cut else ""), "2")
+            told = "; of its output a part joins the conversation" if shown.cut else ""
+            self.tell(f"[{shown.words}]{told}", "2", indent=" ")
             text = agent.masked(ToolOutput(shown.text)).text
             agent.session.append(user(f"I ran `{command}`:\n{text}"), meta={"ran": command})
 
@@ -245,7 +246,7 @@ class Repl:
         self.say(f"? {question.tool}: {brief_arguments(json.dumps(asked, ensure_ascii=False))}", "33")
         for line in changes:
             self.say(f"  {line}", DIFF_COLOURS.get(line[:1], "2"))
-        self.say(f"  {question.why}", "2")
+        self.tell(f"  {question.why}", "2")
         always = f", [a]lways: {', '.join(question.rules)}" if question.rules else ""
         with typed_ahead_kept() as keys:
             while True:

@@ -37,7 +37,7 @@ async def rewind_here(repl: Repl, rest: str) -> None:
             _tell(repl, outcome)
         await repl.reopen(Choice(id=outcome.session))
         if outcome.former != outcome.session:
-            repl.say(f"back in session {short_session(outcome.session)}; {short_session(outcome.former)} stays")
+            repl.tell(f"back in session {short_session(outcome.session)}; {short_session(outcome.former)} stays")
         return
     at = _number(words[0])
     outlook = look_back(opened.store, session.id, at, repl.workspace)
@@ -56,7 +56,7 @@ async def rewind_here(repl: Repl, rest: str) -> None:
     await repl.reopen(Choice(id=outcome.session))
     _tell(repl, outcome)
     if what == "files":
-        repl.say("the conversation goes on, and the model is told; /rewind undo takes it back", "2")
+        repl.tell("the conversation goes on, and the model is told; /rewind undo takes it back", "2")
         return
     repl.say(
         f"session {short_session(outcome.session)}: the conversation before message {at}; "
@@ -78,7 +78,7 @@ def _show_turns(repl: Repl) -> None:
         repl.say(fit(f"  {turn.seq:>5}  {turn.text}", width))
         if turn.files:
             repl.say(fit(f"         changed {', '.join(turn.files)}", width), "2")
-    repl.say("/rewind N goes back to before message N; /rewind N files puts back only the files", "2")
+    repl.tell("/rewind N goes back to before message N; /rewind N files puts back only the files", "2")
 
 
 async def _asked(repl: Repl, outlook: Outlook) -> What | None:
@@ -97,7 +97,7 @@ async def _asked(repl: Repl, outlook: Outlook) -> What | None:
 
 def _tell(repl: Repl, outcome: Outcome) -> None:
     for line in describe(outcome):
-        repl.say(line)
+        repl.tell(line)
 
 
 def describe(outcome: Outcome) -> list[str]:
