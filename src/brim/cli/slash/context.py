@@ -54,8 +54,7 @@ async def _context(repl: Repl, rest: str) -> None:
     for at in sorted(range(len(messages)), key=lambda each: -tokens[each])[:_LARGEST]:
         fate = fates.get(at)
         what = f"{fate.kind} by {fate.rule}, now {fate.tokens:,}" if fate is not None else "keep"
-        said = [messages[at].text, *(f"{call.name} {call.arguments}" for call in messages[at].calls)]
-        text = " ".join(" ".join(said).split())
+        text = " ".join(messages[at].text.split())
         number = at - session.lead if at >= session.lead else "sys"
         repl.say(fit(f"  {number:>5} {messages[at].role:<9} {tokens[at]:>9,}  {what}  {text}", width))
 
