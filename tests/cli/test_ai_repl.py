@@ -53,7 +53,7 @@ def test_the_simulated_history_and_its_defences(tmp_path: Path) -> None:
             terminal.enter("/defend")
             terminal.wait("truncated 0, budget-cleared 0, soft 1, hard 3", "no model call")
             terminal.enter("/explain")
-            terminal.wait("expire", "True")
+            terminal.wait("expire", "hard True")
             terminal.enter("/context")
             terminal.wait("largest messages:", "stub by expire")
         assert upstream.requests == []

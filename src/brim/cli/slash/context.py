@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _LARGEST = 8
 _RECALL_LINES = 40
+_NARROW = 90
+"""Columns below which an account is broken between words."""
 _NOTE_CHARS = 2_000
 _ROOMY = 128_000
 """A window in which a history of some thousand tokens is under no pressure: what the defences do there is by age alone."""
@@ -81,7 +83,11 @@ async def _explain(repl: Repl, rest: str) -> None:
         seq = number_of(rest, "message")
         repl.opened.agent.session.must_have(seq)
         lines = [line for line in lines if _tells_of(line, seq)] or [f"message {seq} was in no request yet"]
-    repl.tell("\n".join(lines), indent=" " * 9)
+    account = "\n".join(lines)
+    if width_of(repl.output.err) < _NARROW:
+        repl.tell(account, indent=" " * 9)
+    else:
+        repl.say(account)  # as `brim explain` gives it, to be searched and copied line by line
 
 
 @command("sim", "[start]", "add a simulated history of 20 messages with many tool results")
