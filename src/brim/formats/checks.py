@@ -29,6 +29,11 @@ def is_object(text: Any) -> bool:
         return False
 
 
+def no_arguments(text: Any) -> bool:
+    """Whether a call's arguments are there and say nothing, which OpenAI sends and takes back for an empty object."""
+    return isinstance(text, str) and not text.strip()
+
+
 def text_blocks(content: Any, where: str, *, empty: bool = False) -> Iterator[str]:
     """Text blocks without text in a content list; with `empty`, a text may be empty or white space."""
     if isinstance(content, list):

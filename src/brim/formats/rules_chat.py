@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from brim.formats.checks import blank, is_object, text_blocks
+from brim.formats.checks import blank, is_object, no_arguments, text_blocks
 
 MAX_TOOL_CALLS = 128
 """Entries of `tool_calls` OpenAI takes back in one message ("array too long" above)."""
@@ -86,7 +86,7 @@ def _chat_calls(calls: Sequence[Any], where: str, dialect: str, open_calls: dict
             continue
         if not isinstance(function, Mapping) or not function.get("name"):
             yield f"{place}.function.name: missing"
-        elif not is_object(function.get("arguments")):
+        elif not (is_object(given := function.get("arguments")) or (dialect == "openai" and no_arguments(given))):
             yield f"{place}.function.arguments: not the JSON text of an object"
 
 

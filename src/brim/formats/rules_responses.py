@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from brim.formats.checks import is_object, list_of, text_blocks
+from brim.formats.checks import is_object, list_of, no_arguments, text_blocks
 
 _MODEL_BLOCKS = ("output_text", "refusal")
 _INPUT_BLOCKS = ("input_text", "input_image", "input_file", "input_audio")
@@ -62,7 +62,7 @@ def responses_violations(body: Mapping[str, Any]) -> Iterator[str]:
             if kind == "function_call":
                 if not item.get("name"):
                     yield f"{where}.name: missing"
-                if not is_object(item.get("arguments")):
+                if not (is_object(given := item.get("arguments")) or no_arguments(given)):
                     yield f"{where}.arguments: not the JSON text of an object"
     yield from (f"{place}: no output found for call {call_id!r}" for call_id, place in open_calls.items())
 
