@@ -112,3 +112,21 @@ def test_a_rule_with_shell_syntax_is_about_the_line(rule: str, command: str, tmp
     """A function is syntax as a pipe is; words of a command that are not known yet are no pipe."""
     assert decide(command, tmp_path, rule) != "allow"
     assert decide("find . -name '*.py' | xargs wc -l", tmp_path, rule) == "allow"
+
+
+def test_a_rule_about_the_folders_around_is_not_about_the_workspace(tmp_path: Path) -> None:
+    """`write(../**)` forbids what lies outside, not everything."""
+    (tmp_path / "ws").mkdir()
+
+    def run(command: str) -> str:
+        return check("bash", command, ["bash(*)"], ["write(../**)"], workspace=tmp_path / "ws").decision
+
+    assert [run("echo x > a"), run("cp a b"), run("git log -1")] == ["allow"] * 3
+    assert [run("echo x > ../a"), run("cp a ../b"), run("cd .. && touch a")] == ["deny"] * 3
+
+
+@pytest.mark.parametrize("command", ["yq -n 'load(\".env\")'", "jq -n 'import \"a\" as $a; $a'", "unzip -: x.zip"])
+def test_a_program_that_opens_files_by_itself_is_asked_about(command: str, tmp_path: Path) -> None:
+    """Files named inside a program of jq's or yq's are not among the words."""
+    assert decide(command, tmp_path, "read(.env)") == "ask"
+    assert decide("jq '.imports | length' a.json; yq '.a.loader' b.yml", tmp_path, "read(.env)") == "allow"

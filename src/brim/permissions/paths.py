@@ -75,6 +75,8 @@ def path_matches(rule: Rule, place: Place, workspace: Path) -> bool:
         return True
     broad = rule.decision != "allow"
     fold = broad and folds_case(str(workspace))
+    if broad and place.inside and rule.pattern.startswith("../"):
+        return False  # what forbids the folders around it is not about the workspace itself
     patterns = _compiled(rule.pattern, str(workspace), broad, fold)
     targets = {place.real, place.written} if broad else {place.real}
     return any(pattern.fullmatch(_normal(each, fold)) for each in targets for pattern in patterns)

@@ -68,7 +68,7 @@ RISKS: Mapping[str, Risks] = {
     ),
     "zip": Risks({"-TT": "doubt", "--unzip-command": "doubt", "-O": "write", "--output-file": "write", "--out": "write",
                   "-T": "doubt", "-m": "doubt", "--move": "doubt"}, "bitnxP", removes=("-m", "--move")),
-    "unzip": Risks({}, "dxP"),
+    "unzip": Risks({"-:": "doubt"}, "dxP"),
     "split": Risks({"--filter": "script"}, "abClnt"),
     "openssl": Risks({}),
     "gzip": Risks({}, "S"),
@@ -420,8 +420,18 @@ def _with_mode(words: Sequence[Word]) -> Iterator[Effect]:
             )
 
 
+def _jq(words: Sequence[Word]) -> Iterator[Effect]:
+    """Programs of jq's and yq's can read files that stand in the program."""
+    name = canonical(words[0].text or "")
+    reads = re.compile(r"\b(load(_\w+)?|eval)\s*\(" if name == "yq" else r"\b(import|include)\s*\"")
+    if any(reads.search(word.text or "") for word in words[1:]):
+        yield Effect("doubt", why=f"the program of {name} may read other files")
+    yield from effects_of(RISKS[name], words)
+
+
 HANDLERS: Mapping[str, Handler] = {
-    "find": find_effects, "fd": fd_effects, "sed": sed_effects, "awk": awk_effects, "xargs": xargs_effects,
+    "jq": _jq, "yq": _jq, "find": find_effects,
+    "fd": fd_effects, "sed": sed_effects, "awk": awk_effects, "xargs": xargs_effects,
     "make": _make, "uniq": _uniq, "xxd": _xxd,
     "dd": _dd, "openssl": _openssl, "grep": _grep, "npm": _npm, "pnpm": _npm, "yarn": _npm, "go": _go, "tar": _tar,
     "gh": _gh, "glab": _gh, "setfacl": _sets_rights, "pytest": _pytest, "json.tool": _json_tool,

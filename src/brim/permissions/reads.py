@@ -36,7 +36,7 @@ from brim.permissions.rules import Rule
 from brim.permissions.values import Call, Redirect
 from brim.permissions.words import Word, known
 
-_COUNT = r'[-\w=]*"?\$(\(\(.*\)\)|[?#$]|\{#\w+\}|\((?!pwd|.*show-toplevel)[^()$`]*\))"?'
+_COUNT = r'[-\w=:]*"?\$(\(\(.*\)\)|[?#$]|\{#\w+\}|\((?!pwd|.*show-toplevel)[^()$`]*\))"?'
 """What becomes a number, a date or a revision, which is no file."""
 
 
@@ -185,6 +185,8 @@ class ReadJudge(ListingJudge):
         """The first rule about writing in the workspace that a patch may touch: what it changes stands in it alone."""
         verb = next((word.text for word in strip_globals(words)[1:2]), None) if name == "git" else None
         if name != "patch" and verb not in ("apply", "am"):
+            return None
+        if {"--stat", "--numstat", "--summary", "--check"} & {word.text for word in words}:
             return None
         return next((rule for rule in writes if not os.path.isabs(os.path.expanduser(rule.pattern or ""))
                      or is_below(rule.pattern or "", self.root)), None)  # fmt: skip
