@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import msgspec
@@ -273,7 +272,7 @@ def test_lone_surrogates_are_replaced_everywhere_and_counted() -> None:
 
 
 def test_long_histories_are_parsed_and_rendered_without_copies() -> None:
-    """20,000 messages cost far less than a tenth of a second a thousand, and rendering hands back the same objects."""
+    """Rendering hands back the same objects, 20,000 of them."""
     messages: list[dict[str, Any]] = []
     for i in range(5_000):
         call = {"id": f"c{i}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -283,8 +282,6 @@ def test_long_histories_are_parsed_and_rendered_without_copies() -> None:
             {"role": "tool", "tool_call_id": f"c{i}", "content": "结果 " * 20},
             {"role": "assistant", "content": "ok"},
         ]
-    start = time.perf_counter()
     request = parse_request({"messages": messages}, "openai.chat")
     out = render_request(request, request.messages)
-    assert time.perf_counter() - start < 2.0  # 0.05 s on the machine it was written on
     assert all(new is old for new, old in zip(out["messages"], messages, strict=True))

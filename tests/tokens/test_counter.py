@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from typing import Any
 
 import pytest
@@ -35,11 +34,9 @@ def test_special_tokens_are_ordinary_text(counter: TokenCounter) -> None:
     ids=["a", "underscore", "cjk", "space", "newline", "ab", "bar", "nul", "emoji", "surrogate"],
 )  # fmt: skip
 def test_long_runs_are_counted_in_no_time(counter: TokenCounter, text: str) -> None:
-    """A separator bar, base64 or a paragraph without spaces takes time that grows with its length alone."""
-    counter.count_text("warm")
-    started = time.process_time()
+    """A separator bar, base64 or a paragraph without spaces takes time that grows with its length alone; if it grew
+    faster, this would not end."""
     count = counter.count_text(text)
-    assert time.process_time() - started < 2
     assert 0 < count <= 4 * len(text)
     if text[0] not in "🔥\ud800":
         assert count <= 2 * len(text)
@@ -139,7 +136,7 @@ def test_documents_in_base64_that_are_text_count_as_text() -> None:
     ids=["openai", "anthropic", "responses", "gemini"],
 )
 def test_pictures_in_unknown_blocks_are_not_read_as_text(wire: dict[str, Any]) -> None:
-    """Base64 in a shape nobody parsed costs what a picture costs, at any depth, within a second for megabytes."""
+    """Base64 in a shape nobody parsed costs what a picture costs, at any depth."""
     picture = base64.b64encode(bytes(range(256)) * 8_000).decode()
 
     def fill(value: Any) -> Any:
@@ -149,9 +146,7 @@ def test_pictures_in_unknown_blocks_are_not_read_as_text(wire: dict[str, Any]) -
 
     counter = counter_for("gpt-4o")
     messages = [Message("user", (Opaque("x", fill(wire)),)), Message("user", (Opaque("x", {"deep": [[fill(wire)]]}),))]
-    started = time.process_time()
     counts = counter.count_messages(messages)
-    assert time.process_time() - started < 1
     assert all(500 <= count <= 6_000 for count in counts)
 
 
@@ -270,8 +265,8 @@ def test_the_cache_is_bounded() -> None:
     assert sum(map(len, small._young)) + sum(map(len, small._old)) <= 20_000
 
 
-def test_a_counted_history_costs_next_to_nothing() -> None:
-    """Counting 20,000 known messages again takes a few microseconds each at most (about 0.4 on a quiet machine)."""
+def test_a_counted_history_costs_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that were counted are not counted again."""
     counter = counter_for("gpt-4o")
     history: list[Message] = []
     for number in range(5_000):
@@ -282,6 +277,5 @@ def test_a_counted_history_costs_next_to_nothing() -> None:
             assistant(f"answer {number}"),
         ]
     first = counter.count_messages(history)
-    started = time.process_time()
+    monkeypatch.setattr(type(counter), "_count", lambda *_: pytest.fail("counted again"))
     assert counter.count_messages(history) == first
-    assert time.process_time() - started < 20_000 * 5e-6

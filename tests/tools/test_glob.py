@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-import time
 
 from .conftest import Bench
 from .test_grep import matches
@@ -21,7 +20,6 @@ def test_a_hundred_thousand_files(bench: Bench) -> None:
     (bench.root / "node_modules").mkdir()
     for number in range(2000):
         (bench.root / "node_modules" / f"m{number}.js").touch()
-    began = time.monotonic()
     output = bench.call("glob", pattern="**")
     names = matches(output.text)
     assert 100 <= len(names) <= 1000
@@ -30,7 +28,6 @@ def test_a_hundred_thousand_files(bench: Bench) -> None:
     assert "Not listed: noise folders (node_modules)" in output.text
     narrow = bench.call("glob", pattern="**/f0001.txt")
     assert matches(narrow.text) == [f"d{folder:02d}/f0001.txt" for folder in range(100)]
-    assert time.monotonic() - began < 30  # 5 s each on an idle machine
     assert output.handle is not None and bench.ctx.blobs.get(output.handle).count(b"\n") == 100_000
     page = bench.call("recall", handle=output.handle, offset=len(names) + 1, limit=1)
     assert page.text.startswith(f"d00/f{len(names):04d}.txt\n")

@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -172,9 +171,8 @@ def test_an_invalid_pattern_is_an_error(bench: Bench, pattern: str) -> None:
 def test_catastrophic_patterns_take_bounded_time(bench: Bench) -> None:
     """A pattern that would keep a backtracking engine busy for ever is answered, and no search is longer than its limit."""
     bench.write("a.txt", ("a" * 30_000 + "!\n") * 20)
-    began = time.monotonic()
-    assert not bench.call("grep", pattern="(a+)+$").is_error
-    assert time.monotonic() - began < 20
+    output = bench.call("grep", pattern="(a+)+$")
+    assert not output.is_error and "timed out" not in output.text
 
 
 def test_a_search_ends_at_its_time(bench: Bench) -> None:

@@ -128,4 +128,4 @@ async def _export(repl: Repl, rest: str) -> None:
     else:
         text = store.export_markdown(session.id)
     write_new(path, text)
-    repl.tell(f"written: {path}")
+    repl.say(f"written: {path}")  # a path is not broken at its blanks
