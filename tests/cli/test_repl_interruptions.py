@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from brim.cli.repl import Repl
-from brim.testing import Received, ScriptedProvider, reply
+from brim.testing import Received, ScriptedProvider, reply, tool_call
 from brim.testing.script import Entry
 from shared_ai import make_home
 from shared_terminal import Terminal
@@ -162,3 +162,30 @@ def test_a_defect_does_not_end_the_conversation(
     asyncio.run(converse())
     told = capsys.readouterr()
     assert "ZeroDivisionError: odd" in told.err and "handled second" in told.out
+
+
+def test_ctrl_c_after_a_question_was_answered(tmp_path: Path) -> None:
+    """A question does not take Ctrl-C with it: it ends the command that was allowed, and the answer after the next one."""
+    waits = tool_call("bash", {"command": "echo begun > begun; sleep 600"})
+    script = [waits, tool_call("bash", {"command": "touch made"}), SLOW, reply("Well.")]
+    with ScriptedProvider(script) as upstream:
+        home = make_home(tmp_path, upstream.base_url)
+        with Terminal(home) as terminal:
+            terminal.wait("/help")
+            terminal.enter("wait for it")
+            terminal.wait("allow it?")
+            terminal.enter("y")
+            while not (home.work / "begun").exists():
+                terminal.wait("allow it?")
+            terminal.key("C-c")
+            terminal.wait("interrupted", "what had come is kept")
+            terminal.clear()
+            terminal.enter("make it")
+            terminal.wait("allow it?")
+            terminal.enter("y")
+            terminal.wait("Sentence number 1")
+            terminal.key("C-c")
+            terminal.wait("ai: interrupted")
+            terminal.enter("go on")
+            terminal.wait("Well.")
+        assert (home.work / "made").exists()

@@ -90,6 +90,7 @@ class Repl:
         self._opened: Opened | None = None
         self._line: PromptSession[str] | None = None
         self._pressed = 0.0
+        self._stoppers = 0
         self._showing: set[asyncio.Future[None]] = set()
 
     # ---- the agent ---------------------------------------------------------------------------------------------
@@ -252,7 +253,7 @@ class Repl:
             while True:
                 try:
                     given = await PromptSession[str](key_bindings=keys).prompt_async(
-                        f"  allow it? [y]es, [n]o{always} > "
+                        f"  allow it? [y]es, [n]o{always} > ", handle_sigint=not self._stoppers
                     )
                 except EOFError:
                     return "no"
@@ -272,7 +273,7 @@ class Repl:
         from prompt_toolkit import PromptSession
 
         try:
-            return await PromptSession[str]().prompt_async(f"{text} > ")
+            return await PromptSession[str]().prompt_async(f"{text} > ", handle_sigint=not self._stoppers)
         except (EOFError, KeyboardInterrupt):
             return ""
 
@@ -356,7 +357,9 @@ class Repl:
     @contextlib.contextmanager
     def _stopping(self, stop: Any = None) -> Iterator[None]:
         """Ctrl-C stops what is under way; a second one within two seconds leaves. What was typed ahead of it is not sent
-        after all: it stands on the next line, to be looked at again."""
+        after all: it stands on the next line, to be looked at again.
+
+        A question meanwhile must leave the signal alone: prompt_toolkit would take it over, and nobody has it afterwards."""
         from brim.cli.terminal import typed_ahead
 
         loop = asyncio.get_running_loop()
@@ -372,9 +375,11 @@ class Repl:
             NotImplementedError, RuntimeError
         ):  # Windows has none; nor has a loop beside the main thread
             loop.add_signal_handler(signal.SIGINT, on_signal)
+        self._stoppers += 1
         try:
             yield
         finally:
+            self._stoppers -= 1
             with contextlib.suppress(NotImplementedError, RuntimeError):  # as above
                 loop.remove_signal_handler(signal.SIGINT)
         if leave:
