@@ -68,8 +68,11 @@ def test_a_name_is_met_by_every_pattern_made_of_it(name: str, at: list[int]) -> 
         "echo x > /e*/y",
     ],
 )
-def test_a_pattern_that_may_name_what_is_denied_is_asked_about(command: str, tmp_path: Path) -> None:
+def test_a_pattern_that_may_name_what_is_denied_is_asked_about(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether or not the file is there yet."""
+    monkeypatch.setenv("HOME", "/root")
     rules = ("read(.env)", "read(secrets/**)", "read(~/.ssh/**)", "write(/etc/**)")
     assert decide(command, tmp_path, *rules) != "allow"
     for harmless in (
