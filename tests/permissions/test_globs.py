@@ -103,8 +103,12 @@ def test_a_pattern_that_may_name_what_is_denied_is_asked_about(
         "cat ../other/.env",
     ],
 )
-def test_a_folder_that_holds_what_is_denied_is_not_handed_on_whole(command: str, tmp_path: Path) -> None:
+def test_a_folder_that_holds_what_is_denied_is_not_handed_on_whole(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Outside the workspace what the rules say is enough; inside it the files that are there."""
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "ws" / "app").mkdir(parents=True)
     (tmp_path / "ws" / "app" / ".env").write_text("KEY=1\n")
     assert decide(command, tmp_path / "ws", "read(~/.ssh/**)", "read(**/.env)") != "allow"
